@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +13,7 @@ from quandary.desk import reply as replies
 from quandary.desk.authority import Caller, Scope
 from quandary.desk.begin import Asking, Showing
 from quandary.errors import AlreadyAnswered, PersonRequired, Rejected
-from quandary.journal import runs
+from quandary.journal import chance, runs
 from quandary.journal.entries import Noted
 from quandary.journal.history import row_of, where
 from quandary.journal.sqlite import SqliteStore
@@ -80,6 +81,22 @@ def test_what_was_undone_waits_again_under_a_new_key(store: SqliteStore) -> None
     assert answer(store, deeper, "BUG").result["chosenItems"][0]["path"] == "NO/BUG"
     entries = store.entries(asked.run)
     assert where(row_of(entries)) == where(store.require_run(asked.run))
+    assert verify(store).ok
+
+
+def test_what_was_undone_has_waited_since_it_was_first_asked(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often that is; an undo takes no time off its age."""
+    asked, since = ask(store, "Login"), ""
+    for hours in range(1, 4):
+        since = since or store.require_run(asked.run).since
+        later = chance.now() + timedelta(hours=hours)
+        monkeypatch.setattr(chance, "now", lambda later=later: later)
+        answer(store, runs.look(store, asked.run), "YES")
+        assert store.require_run(asked.run).since != since
+        replies.undo(store, PERSON, asked.run)
+        assert store.require_run(asked.run).since == since
     assert verify(store).ok
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.model.one_way import one_way
+from quandary.model.one_way import find_final, one_way
 
 CAUGHT = """\
 Delete the old branch?
@@ -214,3 +214,33 @@ def test_a_name_is_no_order(name: str) -> None:
     """Unlike words of which none is known."""
     assert not one_way(name)
     assert one_way("Plead guilty")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Delete the old orders", "delete"),
+        ("Publish it to everyone", "publish"),
+        ("Claude Code wants to run a command: rm -rf build", "rm -rf build"),
+        ("git push --force origin main", "push --force"),
+        ("Drop the users table", "drop the users table"),
+        ("Mail all customers", "mail all customers"),
+        ("They are gone for good", "for good"),
+        ("Deploy this evening", ""),
+        ("Restart the proxy", ""),
+        ("Delete the unused test", ""),
+        ("Hold it: nothing is deleted", ""),
+        ("Drop it", ""),
+        ("Take msgspec 0.20", ""),
+    ],
+)
+def test_people_are_warned_of_less_than_the_net_holds_back(text: str, found: str) -> None:
+    """Only where something is gone, paid or known to others afterwards."""
+    assert find_final(text) == found
+    assert one_way(text) or not found
+
+
+def test_few_harmless_sentences_warn() -> None:
+    """A mark that is everywhere says nothing."""
+    texts = (Path(__file__).parent / "harmless.txt").read_text(encoding="utf-8").splitlines()
+    assert sum(bool(find_final(text)) for text in texts) <= len(texts) // 200

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from quandary.desk.values import tell_fields, tell_how
 from quandary.errors import QuandaryError
 from quandary.flows.wording import BLANK, sentence
-from quandary.model.asks import Limits
+from quandary.model.asks import BACK, Limits
 from quandary.model.text import reveal
 from quandary.model.text import shorten as text_shorten
 from quandary.model.tree import OTHER
@@ -283,12 +283,7 @@ def plain_text(ask: Ask) -> str:
     preamble = replace(ask.preamble, hints=hints).text.strip()
     notes = (note.text.strip() for note in ask.notes)
     summary, asked = _split_question(question.text)
-    blocks = (block.partition(" — ")[2] for block in ask.preamble.blocks)
-    told = [*filter(None, map(one_line, (ask.preamble.context, *blocks)))]
-    for said in (*told, *map(sentence, told)):
-        rest = one_line(summary).removesuffix(said)
-        if rest != one_line(summary) and (not rest or rest.endswith(". ")):
-            summary = rest.rstrip()  # the preamble, right above, says just that
+    summary = _leave_out_said(ask, summary)
     title = one_line(question.title)
     where = f" ({question.item})" if question.item else ""
     choices = [_choice_line(choice) for choice in question.choices]
@@ -304,6 +299,35 @@ def plain_text(ask: Ask) -> str:
         tell_how(question) if question.fields else "",
     ]
     return reveal("\n\n".join(part for part in parts if part))
+
+
+def _leave_out_said(ask: Ask, summary: str) -> str:
+    """A summary without what the preamble, right above it, says just so."""
+    blocks = (block.partition(" — ")[2] for block in ask.preamble.blocks)
+    told = [*filter(None, map(one_line, (ask.preamble.context, *blocks)))]
+    for said in (*told, *map(sentence, told)):
+        rest = one_line(summary).removesuffix(said)
+        if rest != one_line(summary) and (not rest or rest.endswith(". ")):
+            summary = rest.rstrip()
+    return summary
+
+
+def tell_question(ask: Ask, question: Question) -> tuple[str, str]:
+    """Where a question stands in its tree, by the labels that led there, and what it asks.
+
+    What the preamble right above it says is left out.
+    """
+    crumbs = _CRUMBS.match(question.text.strip())
+    path = crumbs[0][1:-3].split("/") if crumbs else []
+    behind = {choice.code.rpartition("/")[2]: choice.label for choice in question.above}
+    labels = behind | {choice.code: choice.label for choice in question.above}
+    codes = [(BACK * (len(path) - depth) + code, code) for depth, code in enumerate(path)]
+    where = (labels.get(full, labels.get(code, "Other")) for full, code in codes)
+    summary, asked = _split_question(question.text)
+    asked = asked.removeprefix(crumbs[0] if crumbs else "")
+    summary = _leave_out_said(ask, summary)
+    parts = (summary, asked) if asked != WHICH or not summary else (summary,)
+    return " › ".join(where), " ".join(filter(None, parts))
 
 
 def _split_question(asked: str) -> tuple[str, str]:

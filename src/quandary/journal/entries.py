@@ -138,6 +138,8 @@ class Asked(Body, frozen=True, kw_only=True, tag="asked", tag_field="entry"):
     """The keys of its questions, with the codes that each one offers."""
     assignment: Assignment | None = None
     """Of a walk, which part of it this is."""
+    since: str = ""
+    """Since when it has waited, where it is back because an answer to it was undone."""
 
 
 class Answered(Body, frozen=True, kw_only=True, tag="answered", tag_field="entry"):

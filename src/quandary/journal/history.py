@@ -151,7 +151,7 @@ def fold(standing: Standing, n: int, body: AnyBody) -> Standing:
             standing._wait()
     elif isinstance(body, Asked):
         standing._wait("person", body.key, n)
-        standing.since = body.at
+        standing.since = body.since or body.at
     elif isinstance(body, Called):
         if standing.pending:
             standing.pending += (body.key,)
@@ -270,8 +270,8 @@ class Writer:
         body = Returned(key=response.key, ok=not response.error, **self.said)
         self.add(body, Matter(came=response))
 
-    def stand(self, progress: Progress) -> None:
-        """Record where the flow stands now: what waits, or how it ended."""
+    def stand(self, progress: Progress, since: str = "") -> None:
+        """Record where the flow stands now: what waits, since now or before, or how it ended."""
         request = progress.request
         if request is None:
             error = progress.error
@@ -281,7 +281,7 @@ class Writer:
         elif isinstance(request, Ask):
             codes = {question.key: offered(question) for question in request.questions}
             asked = {"key": request.key, "assignment": request.assignment, **self.said}
-            self.add(Asked(offered=codes, **asked), Matter(ask=request))
+            self.add(Asked(offered=codes, since=since, **asked), Matter(ask=request))
         elif isinstance(request, Do):
             self.add(Called(key=request.key, deed=request.deed, **self.said), Matter(sent=request))
         else:
@@ -333,6 +333,8 @@ class LastAnswer(NamedTuple):
     amendment: int
     """How many amendments there were so far."""
     entry: int
+    since: str = ""
+    """Since when its question had waited."""
     obstacle: str = ""
 
 
@@ -345,7 +347,8 @@ def find_last_answer(entries: Sequence[Entry]) -> LastAnswer | None:
         n = standing.responses[keys[place]]
         body = bodies[n - 1]
         if isinstance(body, Answered) and body.who != "policy":
-            found = LastAnswer(keys[place], tuple(keys[place:]), standing.amendment, n)
+            since = history(bodies[: n - 1]).since
+            found = LastAnswer(keys[place], tuple(keys[place:]), standing.amendment, n, since)
             return found._replace(obstacle=_find_obstacle(body, bodies[n:]))
     return None
 

@@ -329,6 +329,13 @@ def one_way_reason(settings: Settings | None, ask: Ask) -> str:
     return ""
 
 
+def is_registered_one_way(settings: Settings | None, ask: Ask) -> bool:
+    """Whether the settings say of one of its questions that it leads one way."""
+    return settings is not None and any(
+        leads for question in ask.questions for leads, _ in _registered(settings, question.id)
+    )
+
+
 def _registered(settings: Settings, id_: str) -> Iterator[tuple[bool, str]]:
     """What the settings say of a question, and whether it is that it leads one way.
 

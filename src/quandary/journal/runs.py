@@ -201,6 +201,9 @@ def find_run(store: Store, prefix: str, project: str | None = None) -> str:
     wanted = prefix.strip().upper().translate(str.maketrans("ILO", "110"))
     if not wanted:
         raise NotFound("name a run; `quandary runs` lists them")
+    row = store.run(wanted)  # whoever has the whole name reads it next
+    if row is not None and project in (None, row.project):
+        return row.id
     found = store.between(wanted, f"{wanted}~", 4, project=project)
     if not found:
         copies = store.named(IMPORTED + wanted, f"{IMPORTED}{wanted}~", project=project)
@@ -209,7 +212,7 @@ def find_run(store: Store, prefix: str, project: str | None = None) -> str:
             raise Elsewhere(found[0], *copies.values())
     if not found:
         raise NotFound(f"there is no run {prefix.strip()}; `quandary runs` lists them")
-    if len(found) > 1 and found[0] != wanted:
+    if len(found) > 1:
         some = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
         raise NotFound(f"{prefix.strip()} is ambiguous ({some}); type more characters")
     return found[0]
@@ -512,7 +515,7 @@ def undo(store: Store, run: str, *, key: str | None = None, **said: Unpack[Said]
     progress = resume(store, run, heard(run, recorded + writer.recorded))
     if getattr(progress.request, "require", "") == "person" and not writer.source.in_person:
         raise PersonRequired("only a person can take this answer back, where they gave it")
-    writer.stand(progress)
+    writer.stand(progress, last.since)
     return _do_deeds(OpenRun(store, writer.append(store), progress), writer.source, None)
 
 

@@ -171,6 +171,16 @@ class Awaited(NamedTuple):
     """Since when the first of them waits."""
 
 
+Order = Literal["oldest", "newest", "project"]
+_ORDERS = {"oldest": "number", "newest": "number DESC", "project": "project, number"}
+_BEHIND = {
+    "oldest": "number > ?",
+    "newest": "number < ?",
+    "project": "(project, number) > ((SELECT project FROM run WHERE number = ?), ?)",
+}
+"""What comes behind a run of that number in each order."""
+
+
 class Waiting(NamedTuple):
     """A run that waits for a person, with what a list tells of it."""
 
@@ -277,29 +287,37 @@ class Store(ABC):
         return list(starmap(Run, self._rows(sql, (*terms.values(), limit))))
 
     def waiting(
-        self, *, project: str | None = None, after: int = 0, limit: int, newest: bool = False
+        self, *, project: str | None = None, after: int = 0, limit: int, order: Order = "oldest"
     ) -> list[Waiting]:
         """A page of the runs that wait for a person, and what they wait with."""
         own, wanted = _of(project)
-        order, sign = ("DESC", "<") if newest else ("ASC", ">")
-        behind = f" AND number {sign} ?" if after or not newest else ""
+        behind = f" AND {_BEHIND[order]}" if after else ""
+        values = (*wanted, *[after] * behind.count("?"), limit)
         page = f"SELECT {RUN} FROM run WHERE waits = 'person'{own}{behind}"  # noqa: S608
         sql = (
             "SELECT page.*, first.body, asked.matter, note.body "  # noqa: S608 - our own words
-            f"FROM ({page} ORDER BY number {order} LIMIT ?) AS page "
+            f"FROM ({page} ORDER BY {_ORDERS[order]} LIMIT ?) AS page "
             "LEFT JOIN entry AS first ON first.run = page.id AND first.n = 1 "
             "LEFT JOIN entry AS asked ON asked.run = page.id AND asked.n = page.asked "
             "LEFT JOIN entry AS note ON note.run = page.id AND note.n > page.asked "
-            f"AND note.kind = 'noted' ORDER BY page.number {order}, note.n"
+            f"AND note.kind = 'noted' ORDER BY {_ORDERS[order]}, note.n"
         )
         found: dict[str, Waiting] = {}
-        for *row, began, asked, note in self._rows(
-            sql, (*wanted, *([after] if behind else []), limit)
-        ):
+        for *row, began, asked, note in self._rows(sql, values):
             run = Run(*row)
             one = found.setdefault(run.id, Waiting(run, began, asked, []))
             one.notes.extend([note] if note is not None else [])
         return list(found.values())
+
+    def count_waiting(self, limit: int, *, project: str | None = None) -> dict[str, int]:
+        """How many runs wait for a person in each project, among so many that have waited longest.
+
+        Nobody counts further than that, however many there are.
+        """
+        own, wanted = _of(project)
+        first = f"SELECT project FROM run WHERE waits = 'person'{own} ORDER BY number LIMIT ?"  # noqa: S608
+        sql = f"SELECT project, count(*) FROM ({first}) AS first GROUP BY project ORDER BY project"  # noqa: S608
+        return dict(self._rows(sql, (*wanted, limit)))
 
     def each_run(
         self,

@@ -153,6 +153,24 @@ def one_way(*texts: str) -> str:
     return next((found for text in texts if (found := _judge(text))), "")
 
 
+@lru_cache(512)
+def find_final(text: str) -> str:
+    """The words after which something is gone, paid or known to others, to warn people by.
+
+    It finds less than the net: who is warned of everything looks at no warning.
+    """
+    if not _judge(text):
+        return ""
+    words = _excuse(_plain(_fold(text[:_LONGEST]).replace("_", " ").casefold())).split()
+    for at, word in enumerate(words):
+        denied = _words("denied").intersection(words[max(at - _BEFORE, 0) : at])
+        small = _words("small").intersection(words[at + 1 : at + _BEFORE])
+        if word in _words("final") and not denied and not small:
+            return word
+    phrase = _pattern("final").search(" ".join(word for word in words if word not in _SIGNS))
+    return phrase[0] if phrase else ""
+
+
 def one_way_command(*lines: str) -> str:
     """The same of lines for a shell, whose first word is a program and no order to anybody."""
     for line in lines:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from browsers import World, opened
 from sites import Site
 
 if TYPE_CHECKING:
@@ -31,3 +32,10 @@ def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     made = Site(tmp_path, strangers=False, addresses=True)
     yield made
     made.store.close()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A server with a browser, for all tests of a file."""
+    with opened(tmp_path_factory.mktemp("shop")) as made:
+        yield made

@@ -4,114 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 import walks
-from node_judges import axe
+from browsers import DESKTOP, NEEDED, PHONE, World, judge, question, send, turning
 from quandary.journal import runs
 from quandary.model.asks import Answer, Reply
-from sites import TAGS, Server, Site
+from sites import TAGS
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from playwright.sync_api import Browser, BrowserContext, Page
-
-CHROMIUM = shutil.which("chromium")
-DESKTOP = {"viewport": {"width": 1200, "height": 800}}
-PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 AWAY = re.compile("The server cannot be reached")
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
-
-
-PATIENCE = 30_000
-"""Milliseconds that a page may take on a busy machine."""
-expect.set_options(timeout=PATIENCE)
-
-
-class World:
-    """A server, its journal, and a browser."""
-
-    def __init__(self, server: Server, site: Site, browser: Browser) -> None:
-        self.server = server
-        self.site = site
-        self.browser = browser
-
-    @contextmanager
-    def context(self, **options: Any) -> Iterator[BrowserContext]:  # noqa: ANN401 - of Playwright
-        """A browser of somebody's own, which must have nothing to complain about."""
-        context = self.browser.new_context(base_url=self.server.address, **options)
-        context.set_default_timeout(PATIENCE)
-        complaints: list[str] = []
-        context.on("weberror", lambda error: complaints.append(str(error.error)))
-        context.on("console", lambda said: complaints.append(said.text) if _bad(said) else None)
-        yield context
-        context.close()
-        assert complaints == []
-
-    @contextmanager
-    def person(self, **options: Any) -> Iterator[Page]:  # noqa: ANN401 - of Playwright
-        """Somebody who has logged in."""
-        with self.context(**options) as context:
-            page = context.new_page()
-            page.goto("/login")
-            page.get_by_label("Code or token").fill(self.server.code())
-            page.get_by_role("button", name="Log in").click()
-            expect(page.get_by_role("button", name="Log out")).to_be_visible()
-            yield page
-
-    def result(self, run: str) -> list[str]:
-        """The paths that were chosen in a run that is done."""
-        state = runs.look(self.site.store, run)
-        assert state.status == "done"
-        return [chosen["path"] for chosen in state.result["chosenItems"]]
-
-
-def _bad(said: Any) -> bool:  # noqa: ANN401 - of Playwright
-    lost = "ERR_" in said.text or "status of 409" in said.text or "status of 422" in said.text
-    return said.type == "error" and not lost
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """All of it, for all tests."""
-    folder = tmp_path_factory.mktemp("shop")
-    (folder / ".quandary").mkdir()
-    (folder / "tags.md").write_text(TAGS, encoding="utf-8")
-    site = Site(folder)
-    server = Server(folder)
-    server.start()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield World(server, site, browser)
-        browser.close()
-    server.kill()
-    site.store.close()
-
-
-def question(page: Page, number: int = 0) -> Any:  # noqa: ANN401 - of Playwright
-    """One of the questions of a page."""
-    return page.locator("fieldset").nth(number)
-
-
-def send(page: Page) -> None:
-    """Press the button, and wait for the page that follows."""
-    with turning(page):
-        page.get_by_role("button", name="Send").click()
-
-
-@contextmanager
-def turning(page: Page) -> Iterator[None]:
-    """What is done within it leads to another page, which is there in the end."""
-    page.locator("main").evaluate("main => { main.dataset.old = '' }")
-    yield
-    expect(page.locator("main:not([data-old]):not([aria-busy])")).to_have_count(1)
+pytestmark = NEEDED
 
 
 # -- answering -----------------------------------------------------------------------------------
@@ -294,15 +201,9 @@ def test_two_browsers_and_one_question(world: World) -> None:
 # -- triage --------------------------------------------------------------------------------------
 
 
-def clear(world: World) -> None:
-    """Nothing waits any more."""
-    for row in world.site.store.runs(waits="person", limit=1000):
-        runs.withdraw(world.site.store, row.id, "no need", who="person", through="terminal")
-
-
 def test_the_next_question_opens_and_the_last_answer_can_be_undone(world: World) -> None:
     """With a notice that says what was answered; undone, it waits again under another key."""
-    clear(world)
+    world.clear()
     first, second = world.site.ask("Login").run, world.site.ask("Cache").run
     with world.person(**DESKTOP) as page:
         page.goto("/")
@@ -346,7 +247,7 @@ def test_a_code_can_be_typed_whatever_its_letters(world: World) -> None:
 
 def test_keys_search_snooze_and_select(world: World) -> None:
     """Words find what waits and what was decided; what is snoozed is gone until it is due."""
-    clear(world)
+    world.clear()
     done = world.site.ask("Warehouse").run
     reply = Reply((Answer("1:", picked=("OK",)),))
     runs.advance(world.site.store, done, reply, who="person", through="web")
@@ -396,9 +297,125 @@ def test_keys_search_snooze_and_select(world: World) -> None:
     assert runs.look(world.site.store, asked[2]).status == "waiting"  # no answer was given
 
 
+def ask_in(world: World, project: str, title: str, **wanted: Any) -> str:  # noqa: ANN401 - any
+    """A question of another project, in the same journal."""
+    folder = world.site.folder / project
+    (folder / ".quandary").mkdir(parents=True, exist_ok=True)
+    asked = copy(world.site)
+    asked.folder = folder
+    return asked.ask(title, **wanted).run
+
+
+def test_a_list_says_how_many_wait_and_goes_project_by_project(world: World) -> None:
+    """Counts of all and of each; in that order an answer leads to the next of the same project."""
+    world.clear()
+    asked = [ask_in(world, name, f"{name} {n}") for n in (1, 2) for name in ("web", "api", "docs")]
+    with world.person() as page:
+        page.goto("/")
+        expect(page.locator("h1")).to_have_text("Inbox 6")
+        expect(page).to_have_title("(6) Inbox · Quandary")
+        projects = page.get_by_role("navigation", name="Projects").get_by_role("link")
+        expect(projects).to_have_text(["api 2", "docs 2", "web 2"])
+        with turning(page):
+            page.get_by_role("link", name="Project", exact=True).click()
+        expect(page.locator("h2.group")).to_have_text(["api 2", "docs 2", "web 2"])
+        rows = page.locator("#list [data-row]")
+        in_order = [asked[place] for place in (1, 4, 2, 5, 0, 3)]
+        assert rows.evaluate_all("all => all.map(one => one.dataset.row)") == in_order
+        expect(page.locator("legend")).to_contain_text("api 1")
+        for title in ("api 2", "docs 1"):
+            page.keyboard.press("1")
+            with turning(page):
+                page.keyboard.press("Enter")
+            expect(page.locator("legend")).to_contain_text(title)
+        expect(page.locator("h1")).to_have_text("Inbox 4")
+        with turning(page):
+            projects.filter(has_text="web").click()
+        expect(rows).to_have_count(2)
+        expect(page.locator("h1")).to_have_text("Inbox 2 of 4")
+        assert "project=" in page.url
+        ask_in(world, "web", "web 3")
+        expect(page.locator("h1")).to_have_text("Inbox 3 of 5")  # by itself
+
+
+def test_escape_clears_the_search_and_kinds_are_chosen(world: World) -> None:
+    """What is wished for stands in the address, and is gone from it with the wish."""
+    world.clear()
+    names = ("Login", "Cache")
+    for name in names:
+        world.site.ask(name)
+    with world.person() as page:
+        page.goto("/")
+        rows, box = page.locator("#list [data-row]"), page.get_by_role("searchbox")
+        for clear_from in ("box", "page"):
+            page.keyboard.press("/")
+            page.keyboard.type("cache")
+            expect(rows).to_have_count(1)
+            if clear_from == "page":
+                box.blur()
+            page.keyboard.press("Escape")
+            expect(rows).to_have_count(2)
+            assert not page.url.endswith("q=cache")
+            expect(box).to_have_value("")
+        page.get_by_label("Kind").select_option("phase")
+        expect(rows).to_have_count(0)
+        assert page.url.endswith("?kind=phase")
+        page.get_by_role("link", name="Show the whole inbox").click()
+        expect(rows).to_have_count(2)
+
+
+def test_a_follow_up_says_in_words_where_it_stands(world: World) -> None:
+    """Not by codes; and a question does not repeat what stands right above it."""
+    world.clear()
+    world.site.ask("Login")
+    with world.person() as page:
+        page.goto("/")
+        row = page.locator("#list .ask").first
+        expect(row).to_have_text("Review: Login?")
+        expect(page.locator(".question")).to_have_text("Review: Login?")
+        page.keyboard.press("n")
+        with turning(page):
+            page.keyboard.press("Enter")
+        expect(row).to_have_text("Rework › Review: Login?")
+        expect(page.locator("legend")).to_contain_text("› Rework")
+        expect(page.locator("#asked")).not_to_contain_text("[NO]")
+        since = page.locator("#list time").first.get_attribute("datetime")
+        page.keyboard.press("1")
+        with turning(page):
+            page.keyboard.press("Enter")
+        with turning(page):
+            page.keyboard.press("u")
+        expect(page.locator("#list time").first).to_have_attribute("datetime", str(since))
+
+
+DEPLOY = "### ¶ASK_D\n## Decision: Deploy\n- [YES] This evening\n- [NO] Not yet\n- [OTH] Other\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "context", "marked"),
+    [
+        (DEPLOY, "Whatever was deleted is in the backup.", False),
+        (DEPLOY.replace("This evening", "Publish it to everyone"), "All is well.", True),
+        (DEPLOY.replace("This evening", "Delete the old orders"), "All is well.", True),
+    ],
+)
+def test_a_mark_warns_of_what_cannot_be_taken_back(
+    world: World, text: str, context: str, marked: bool
+) -> None:
+    """It rests on what can be chosen; what is held back from bulk and preferences is more."""
+    world.clear()
+    world.site.ask("Login", text=text, context=context)
+    with world.person() as page:
+        page.goto("/")
+        expect(page.locator("#list [data-row]")).to_have_count(1)
+        assert page.locator("#list").get_by_title("One-way").count() == marked
+        assert page.locator("#pane .badge.warn").count() == marked
+        assert page.locator(".tick input").count() == 0  # none of these is answered together
+
+
 def test_a_phone_shows_one_thing_at_a_time(world: World) -> None:
     """The list, or the question that follows; rows and buttons are as large as a finger."""
-    clear(world)
+    world.clear()
     for name in ("Login", "Cache"):
         world.site.ask(name)
     with world.person(**PHONE) as page:
@@ -494,19 +511,11 @@ def _places(world: World) -> list[str]:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_everybody_can_use_it(world: World, scheme: Any) -> None:  # noqa: ANN401 - a literal
-    """Nothing is found that axe calls serious, on any page."""
-    with world.person(bypass_csp=True, color_scheme=scheme) as page:
-        page.context.add_init_script(path=axe())
-        page.on("console", lambda _: None)
+    """Axe finds nothing, on any page."""
+    with world.person(color_scheme=scheme) as page:
         for place in _places(world):
-            _open(page, place)
-            found = page.evaluate("axe.run().then((found) => found.violations)")
-            grave = [
-                (one["id"], [node["html"] for node in one["nodes"]])
-                for one in found
-                if one["impact"] in ("serious", "critical")
-            ]
-            assert grave == [], place
+            page.goto(place)
+            assert judge(page) == [], place
 
 
 def test_nothing_is_wider_than_a_small_phone(world: World) -> None:
@@ -514,18 +523,9 @@ def test_nothing_is_wider_than_a_small_phone(world: World) -> None:
     run = world.site.ask("x" * 400, context="y" * 400).run
     with world.person(**PHONE) as page:
         for place in [*_places(world), f"/runs/{run}"]:
-            _open(page, place)
+            page.goto(place)
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= 360, place
-
-
-def _open(page: Page, place: str) -> None:
-    """Go somewhere; what is not there is no error in itself."""
-    if place != "/nowhere":
-        page.goto(place)
-        return
-    page.route("**/nowhere", lambda route: route.fulfill(response=route.fetch(), status=200))
-    page.goto(place)
 
 
 def test_a_tree_full_of_scripts_runs_none(world: World) -> None:

@@ -2,93 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
-from node_judges import axe
+from browsers import NEEDED, World, judge, send
 from quandary.journal import runs
-from sites import Server, Site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from playwright.sync_api import Locator
 
-    from playwright.sync_api import Browser, Locator, Page
-
-CHROMIUM = shutil.which("chromium")
-PATIENCE = 30_000
-"""Milliseconds that a page may take on a busy machine."""
-expect.set_options(timeout=PATIENCE)
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
-
-
-class World:
-    """A server, its journal, and a browser."""
-
-    def __init__(self, server: Server, site: Site, browser: Browser) -> None:
-        self.server = server
-        self.site = site
-        self.browser = browser
-
-    @contextmanager
-    def person(self, **options: Any) -> Iterator[Page]:  # noqa: ANN401 - of Playwright
-        """Somebody who has logged in, with a browser that has nothing to complain about."""
-        options.setdefault("viewport", {"width": 1280, "height": 800})
-        context = self.browser.new_context(base_url=self.server.address, **options)
-        context.set_default_timeout(PATIENCE)
-        complaints: list[str] = []
-        context.on("weberror", lambda error: complaints.append(str(error.error)))
-        context.on(
-            "console",
-            lambda said: (
-                complaints.append(said.text)
-                if said.type == "error" and "status of 4" not in said.text
-                else None
-            ),
-        )
-        page = context.new_page()
-        page.goto("/login")
-        page.get_by_label("Code or token").fill(self.server.code())
-        page.get_by_role("button", name="Log in").click()
-        expect(page.get_by_role("button", name="Log out")).to_be_visible()
-        yield page
-        context.close()
-        assert complaints == []
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """All of it, for all tests."""
-    folder = tmp_path_factory.mktemp("shop")
-    (folder / ".quandary").mkdir()
-    site = Site(folder)
-    server = Server(folder)
-    server.start()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield World(server, site, browser)
-        browser.close()
-    server.kill()
-    site.store.close()
-
-
-def send(page: Page) -> None:
-    """Press the button, and wait for the page that follows."""
-    page.locator("main").evaluate("main => { main.dataset.old = '' }")
-    page.get_by_role("button", name="Send", exact=True).click()
-    expect(page.locator("main:not([data-old]):not([aria-busy])")).to_have_count(1)
-
-
-def judge(page: Page) -> list[str]:
-    """What some people could not use on a page."""
-    page.evaluate(axe().read_text(encoding="utf-8"))
-    found: dict[str, Any] = page.evaluate("axe.run()")
-    return [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found["violations"]]
-
+pytestmark = NEEDED
 
 FIELDS = ["replicas (How many): integer = 3", "env: staging|prod = staging", "dry: boolean = true"]
 

@@ -668,5 +668,6 @@ def test_no_page_asks_the_store_more_than_five_times(site: Site) -> None:
             site.store._db.set_trace_callback(asked.append)
             assert visitor.get(place).status_code == 200
             site.store._db.set_trace_callback(None)
-            own = [sql for sql in asked if not sql.startswith("--")]
+            news = "SELECT seq, run, body FROM entry WHERE seq >"  # of those who listen
+            own = [sql for sql in asked if not sql.startswith(("--", news))]
             assert len(own) <= 5, (place, own)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
+from browsers import NEEDED, PATIENCE, PHONE, chromium, log_in
 from node_judges import axe
 from program import PROGRAM, consent, environment
 from quandary.journal import runs
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium")
-PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
-PATIENCE = 30_000
 BAD = {"says": "", "status": 3, "stderr": "no network\n"}
 SILENT = {"tags": "NoValidation", "retries": "0"}
 CHART = lucid(
@@ -43,8 +40,7 @@ CHART = lucid(
     name="Letters",
 )
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium here")
-expect.set_options(timeout=PATIENCE)
+pytestmark = NEEDED
 
 
 class Place:
@@ -93,10 +89,7 @@ class Place:
         context = self.browser.new_context(base_url=self.server.address, **options)
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
-        page.goto("/login")
-        page.get_by_label("Code or token").fill(self.server.code())
-        page.get_by_role("button", name="Log in").click()
-        expect(page.get_by_role("button", name="Log out")).to_be_visible()
+        log_in(page, self.server)
         return page
 
 
@@ -105,12 +98,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """All of it, for all tests."""
     folder = tmp_path_factory.mktemp("letters")
     (folder / ".quandary").mkdir()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as browser:
         made = Place(folder, browser)
         made.server.start()
         yield made
-        browser.close()
     assert made.server.process is not None
     made.server.process.terminate()
     made.server.process.wait(30)

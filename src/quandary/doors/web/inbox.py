@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
 import msgspec
 from litestar.exceptions import ClientException
 
 from quandary.desk.authority import project_seen
+from quandary.desk.sheets import tell_question
 from quandary.desk.timeline import (
     Origin,
     answer_text,
@@ -26,13 +29,14 @@ from quandary.journal import runs
 from quandary.journal.chance import now, stamp
 from quandary.journal.entries import Began, Noted, read_body, read_matter, sha256
 from quandary.journal.history import SNOOZED, find_last_answer, given
-from quandary.journal.policy import one_way_reason
-from quandary.model.one_way import FOREIGN
+from quandary.journal.policy import is_registered_one_way, one_way_reason
+from quandary.journal.store import Order
+from quandary.model.one_way import find_final
 from quandary.model.text import shorten
 from quandary.settings import read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from quandary.desk.authority import Caller
     from quandary.doors.web.access import Visit
@@ -44,6 +48,8 @@ PAGE = 50
 FURTHEST = 1000
 """So many waiting runs are looked through for those that fit a filter before a page is shown."""
 LONGEST, LONGEST_WISH = 300, 4_096
+ORDER: Order = "oldest"
+"""How what waits is listed where nobody wishes otherwise."""
 FOUND = 10
 """So many earlier runs are shown below what waits, where somebody searches."""
 INDEXING = 0.3
@@ -94,12 +100,12 @@ def read_wanted(request: Visit) -> Wanted:
     after = said.pop("after") or "0"
     if (
         said["kind"] not in ("", *KINDS)
-        or said["order"] not in ("", "oldest", "newest")
+        or said["order"] not in ("", *get_args(Order))
         or not (after.isascii() and after.isdigit() and len(after) < 16)
         or max(map(len, said.values())) > LONGEST_WISH
     ):
         raise ClientException("there is no such filter or order; begin at /")
-    said["order"] = said["order"].removeprefix("oldest")
+    said["order"] = said["order"].removeprefix(ORDER)
     return Wanted(**said, after=int(after))
 
 
@@ -117,11 +123,6 @@ class Row(NamedTuple):
     """Until when it is snoozed."""
 
     @property
-    def folder(self) -> str:
-        """The last part of the project, which is how people call it."""
-        return folder_of(self.run.project)
-
-    @property
     def age(self) -> str:
         """How long ago something happened to it last, in one unit."""
         seconds = seconds_since(self.run.since)
@@ -133,8 +134,8 @@ class Row(NamedTuple):
         """What is asked, on one line."""
         if self.ask is None:
             return self.origin.about
-        asked, context = self.ask.questions, self.ask.preamble.context.strip()
-        text = asked[0].text.removeprefix(context).lstrip(" .:;,") or asked[0].text
+        asked = self.ask.questions
+        text = " › ".join(filter(None, tell_question(self.ask, asked[0])))
         return short(text) + (f" (+{len(asked) - 1})" if len(asked) > 1 else "")
 
     @property
@@ -177,12 +178,30 @@ class Listing(NamedTuple):
     """Runs that do not wait, where somebody searches."""
     indexing: bool = False
     """The index of words has not come to its end yet, so that some may be missing."""
+    projects: Mapping[str, int] = {}
+    """How many wait in each project, whatever is wanted."""
 
-    def following(self, number: int) -> Row | None:
+    @property
+    def counted(self) -> str:
+        """How many there are, as far as anybody counts."""
+        shown, total = len(self.rows), sum(self.projects.values())
+        every = f"{total}+" if total >= FURTHEST else str(total)
+        return f"{shown}{'+' if self.more else ''} of {every}" if self.wanted.is_narrow else every
+
+    @property
+    def groups(self) -> Iterator[tuple[str, Iterator[Row]]]:
+        """The rows, project by project where that is the order."""
+        by_project = self.wanted.order == "project"
+        return groupby(self.rows, lambda row: row.run.project if by_project else "")
+
+    def following(self, number: int, project: str) -> Row | None:
         """The row behind the run of that number in this order; else the first one."""
-        newest = bool(self.wanted.order)
-        behind = (row for row in self.rows if (row.run.number < number) == newest)
-        return next(behind, self.rows[0] if self.rows else None)
+        if self.wanted.order == "project":
+            behind = [r for r in self.rows if (r.run.project, r.run.number) > (project, number)]
+        else:
+            newest = self.wanted.order == "newest"
+            behind = [row for row in self.rows if (row.run.number < number) == newest]
+        return next(iter(behind or self.rows), None)
 
 
 def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = True) -> Listing:
@@ -192,8 +211,9 @@ def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = Tr
     finds what does not wait.
     """
     project = project_seen(caller, wanted.project or None)
-    limit, newest = FURTHEST if wanted.is_narrow else 2 * PAGE, bool(wanted.order)
-    page = store.waiting(project=project, after=wanted.after, limit=limit, newest=newest)
+    limit, order = FURTHEST if wanted.is_narrow else 2 * PAGE, cast("Order", wanted.order or ORDER)
+    page = store.waiting(project=project, after=wanted.after, limit=limit, order=order)
+    counts = Counter(store.count_waiting(FURTHEST, project=project_seen(caller)))
     settings: dict[str, Settings | None] = {}
     words, moment = words_in(wanted.q), stamp(now())
     rows: list[Row] = []
@@ -205,7 +225,9 @@ def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = Tr
             continue
         row = _read_row(one)
         sleeps = row.until > moment
-        snoozed += [row.until] if sleeps else []
+        if sleeps:
+            snoozed.append(row.until)
+            counts[one.run.project] -= 1
         if sleeps != bool(wanted.snoozed) or not _fits(row, wanted, words):
             continue
         if len(rows) == PAGE:
@@ -214,7 +236,7 @@ def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = Tr
         rows.append(_judge(row, settings))
     more = wanted._replace(after=last).link() if last else ""
     due = min(snoozed) if snoozed else ""
-    found = Listing(wanted, rows, more, due, len(snoozed))
+    found = Listing(wanted, rows, more, due, len(snoozed), projects=+counts)
     searched = words and alone and not wanted.after
     return _add_earlier(store, project, found, words) if searched else found
 
@@ -260,21 +282,27 @@ def _judge(row: Row, settings: dict[str, Settings | None]) -> Row:
     """A row that says whether what it asks about can be taken back; if not, it stands alone."""
     project = row.run.project
     if project not in settings:
-        settings[project] = _settings_of(project)
-    reason = one_way_reason(settings[project], row.ask) if row.ask else ""
-    return row._replace(one_way=_is_warning(reason), same="" if reason else row.same)
+        settings[project] = settings_of(project)
+    if row.ask is None:
+        return row
+    locked = one_way_reason(settings[project], row.ask)
+    warns = bool(locked) and is_one_way(settings[project], row.ask)
+    return row._replace(one_way=warns, same="" if locked else row.same)
 
 
-def is_one_way(run: Run, ask: Ask) -> bool:
-    """Whether people are warned that what is asked about cannot be taken back."""
-    return _is_warning(one_way_reason(_settings_of(run.project), ask))
+def is_one_way(settings: Settings | None, ask: Ask) -> bool:
+    """Whether people are warned that what is asked about cannot be taken back.
+
+    That rests on what is asked and on what can be chosen, not on what is told before it; what no
+    preference decides, and what is never answered together, is more than that.
+    """
+    words = [" › ".join(tell_question(ask, question)) for question in ask.questions]
+    words += [f"{c.label}. {c.description}" for one in ask.questions for c in one.choices]
+    return is_registered_one_way(settings, ask) or any(map(find_final, words))
 
 
-def _is_warning(reason: str) -> bool:
-    return bool(reason) and FOREIGN not in reason  # its readers can judge that themselves
-
-
-def _settings_of(project: str) -> Settings | None:
+def settings_of(project: str) -> Settings | None:
+    """The settings that hold in a project; nothing where they cannot be read."""
     with suppress(QuandaryError):
         return read_settings(project or None)
     return None

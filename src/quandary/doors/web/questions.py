@@ -19,11 +19,14 @@ from msgspec.structs import replace
 from quandary.desk.attachments import find_media, list_attachments, load
 from quandary.desk.drafts import SEEN_FIRST, Draft
 from quandary.desk.reply import arguments_of
+from quandary.desk.sheets import tell_question
 from quandary.desk.values import as_input
 from quandary.doors.web import prose
 from quandary.doors.web.access import RunId, TheSite, Visit
 from quandary.doors.web.prose import render
 from quandary.errors import QuandaryError
+from quandary.flows import wording
+from quandary.flows.asking import PERSON
 from quandary.journal.entries import read_beginning
 from quandary.model.asks import MORE, Answer, Reply, read_annotations, tell_size
 from quandary.model.text import reveal
@@ -174,24 +177,32 @@ def show_ask(
     pictures: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """An Ask with its notes, wherever it comes from."""
-    shown = replace(ask.preamble, extras=()).text  # which are buttons
+    shown = replace(ask.preamble, extras=(), hints="").text  # which have places of their own
     new = [note for note in notes if note.text.strip() and note.text.strip() not in shown]
+    new = [note for note in new if note.text != PERSON]  # there is a mark for that
+    hints = ask.preamble.hints.split(" | ") if ask.preamble.hints else []
     return {
         "preamble": render(shown, pictures),
+        "hints": [hint for hint in hints if hint not in (wording.BLANK, wording.UP)],
         "attached": (),
         "notes": [note.text for note in new if note.kind != "held"],
         "held": [f"{note.item}: {note.text}" for note in notes if note.kind == "held"],
         "sheets": [
-            sheet(number, question, fields, problems.get(number, ""))
+            sheet(ask, number, question, fields, problems.get(number, ""))
             for number, question in enumerate(ask.questions)
         ],
     }
 
 
-def sheet(number: int, question: Question, fields: Fields, problem: str) -> dict[str, Any]:
+def sheet(
+    ask: Ask, number: int, question: Question, fields: Fields, problem: str
+) -> dict[str, Any]:
     """One question of a page, perhaps with what was filled in and could not stand."""
+    where, text = tell_question(ask, question)
     return {
         "number": number,
+        "where": where,
+        "text": text,
         "question": question,
         "picked": fields.get(field(PICK, number), []),
         "words": "\n".join(fields.get(field(TEXT, number), [])),

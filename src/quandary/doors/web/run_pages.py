@@ -21,6 +21,7 @@ from quandary.desk import phases, timeline
 from quandary.desk import reply as replies
 from quandary.desk.authority import may
 from quandary.desk.begin import digest_of
+from quandary.desk.sheets import tell_question
 from quandary.desk.state import conceal, conceal_files, look, outcome_lines
 from quandary.desk.timeline import answer_text, given_answers, tell_origin
 from quandary.desk.walks import NOT_RESUMED, has_begun
@@ -35,7 +36,14 @@ from quandary.doors.web.access import (
     page,
     wanted_part,
 )
-from quandary.doors.web.inbox import FURTHEST, is_one_way, list_inbox, read_wanted, tell_answered
+from quandary.doors.web.inbox import (
+    FURTHEST,
+    is_one_way,
+    list_inbox,
+    read_wanted,
+    settings_of,
+    tell_answered,
+)
 from quandary.doors.web.metrics import seconds_since
 from quandary.doors.web.questions import LONGEST_TEXT, read_fields, sheet, show_question
 from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected, Reused
@@ -258,8 +266,12 @@ def given(found: GivenAnswer) -> dict[str, str]:
 
     `seen` is what it is known by, so that nobody changes another answer than the one before them.
     """
-    said, asked = answer_text(found.answer, found.question), found.question
-    return {"key": asked.key, "question": asked.text, "answer": said, "seen": digest_of(said)}
+    said, asked = (
+        answer_text(found.answer, found.question),
+        tell_question(found.ask, found.question),
+    )
+    about = {"key": found.question.key, "question": " › ".join(filter(None, asked))}
+    return about | {"answer": said, "seen": digest_of(said)}
 
 
 def changeable(row: Run, entries: Sequence[Entry]) -> list[dict[str, str]]:
@@ -283,17 +295,20 @@ def inbox(request: Visit, site: TheSite) -> Template:
     listing = list_inbox(site.store, caller, wanted, alone=alone)
     answered = [str(name) for name in request.query_params.getall("answered", [])]
     seen = [name for name in answered[:FURTHEST] if RUN_NAME.fullmatch(name)]
-    chosen = listing.following(int(past) if past.isdigit() and len(past) < 16 else 0)
+    number, _, project = past.partition(" ")
+    is_number = number.isascii() and number.isdigit() and len(number) < 16
+    chosen = listing.following(int(number) if is_number else 0, project)
     notice = tell_answered(site.store, seen) if caller.who == "person" else None
     values: dict[str, Any] = {"notice": notice, "opened": bool(past)}
     if chosen is not None and chosen.ask and not alone and wanted_part(request) != LIST:
-        return run_page(request, site, chosen.run.id, listing=listing, **values)
+        return run_page(request, site, chosen.run.id, row=chosen.run, listing=listing, **values)
     return page(request, site, "inbox", parts=(LIST,), listing=listing, question=None, **values)
 
 
 @get("/runs/{run:str}", sync_to_thread=True, include_in_schema=False)
 def one_run(request: Visit, site: TheSite, run: RunId) -> Template:
     """A run: its question, if one waits, beside the others that wait; and what happened so far."""
+    site = site.at_a_glance
     if wanted_part(request) == LIST:
         listing = list_inbox(site.store, site.caller(request), read_wanted(request))
         return page(request, site, "inbox", parts=(LIST,), listing=listing)
@@ -309,6 +324,7 @@ def run_page(
     fields: Fields | None = None,
     problems: dict[int, str] | None = None,
     *,
+    row: Run | None = None,
     listing: Listing | None = None,
     notice: Notice | None = None,
     opened: bool = True,
@@ -316,7 +332,7 @@ def run_page(
     """The page of a run, perhaps with something to say first; what waits stands in the inbox."""
     site = site.at_a_glance
     caller, store, wanted = site.caller(request), site.store, read_wanted(request)
-    row = runs.open_run(store, run).row
+    row = row or runs.open_run(store, run).row
     entries = store.entries(run, upto=row.n)
     state = conceal(store, caller, look_at(store, row, entries=entries))
     going = resumption(site, row, state)
@@ -340,7 +356,7 @@ def run_page(
         wanted=wanted,
         undoable=last is not None and not last.obstacle and row.status == "done",
         origin=tell_origin(began),
-        one_way=state.ask is not None and is_one_way(row, state.ask),
+        one_way=state.ask is not None and is_one_way(settings_of(row.project), state.ask),
         going=going,
         may_drive=may(caller, "start agents"),
         troubles=[note.text for note in state.notes if note.kind == NOT_RESUMED],
@@ -387,7 +403,7 @@ def onward(request: Visit, site: Site, names: Sequence[str], became: str = "answ
     """To the question behind those that were answered, with a notice of what they became."""
     row = site.store.run(names[-1])
     said = [(became, run) for run in names]
-    said += [("past", str(row.number))] if row is not None else []
+    said += [("past", f"{row.number} {row.project}")] if row is not None else []
     query = "&".join(filter(None, (read_wanted(request).query, urlencode(said))))
     return Redirect(f"/?{query}", status_code=303)
 
@@ -512,7 +528,7 @@ def _form(
         run=run,
         given=given(found),
         preamble=shown.preamble.text,
-        sheet=sheet(0, found.question, fields or {}, wrong),
+        sheet=sheet(found.ask, 0, found.question, fields or {}, wrong),
         why=one(fields or {}, "why"),
         problem=problem,
         person=site.visitor(request).is_person,

@@ -120,10 +120,10 @@ async function refreshList(address = location.href) {
   if (page.page !== "inbox") return;
   const row = page.run && find(`[data-row="${page.run}"]`);
   if (row) mark(row);
-  const count = each(list, "[data-row]").length;
-  const more = list.querySelector("[data-more]") ? "+" : "";
-  if (location.pathname === "/") document.title = (count ? `(${count}${more}) ` : "") + "Inbox · Quandary";
-  if (!page.run && count && is_wide()) reload(); // nothing is open, and something waits
+  const { count } = list.querySelector("[data-count]").dataset;
+  find("h1 .count").textContent = count;
+  if (location.pathname === "/") document.title = (rows().length ? `(${count}) ` : "") + "Inbox · Quandary";
+  if (!page.run && rows().length && is_wide()) reload(); // nothing is open, and something waits
 }
 
 async function refreshRun() {
@@ -362,16 +362,23 @@ function prepare_search() {
   const box = document.getElementById("q");
   if (!box) return;
   let due = 0;
-  box.addEventListener("input", () => {
+  box.form.addEventListener("input", () => {
     clearTimeout(due);
     due = setTimeout(() => {
-      const wishes = new URLSearchParams(new FormData(box.form));
-      if (!box.value) wishes.delete("q");
-      const address = new URL(`${location.pathname}?${wishes}`, location.href);
+      const wishes = new URLSearchParams([...new FormData(box.form)].filter(([, said]) => said));
+      const address = new URL(`${location.pathname}?${wishes}`.replace(/\?$/, ""), location.href);
       history.replaceState(null, "", address);
       refreshList(address).catch(() => say(AWAY));
     }, 150);
   });
+}
+
+function clear_search() {
+  const box = find("#q");
+  if (!box?.value) return false;
+  box.value = "";
+  box.dispatchEvent(new Event("input", { bubbles: true }));
+  return true;
 }
 
 // -- keys ------------------------------------------------------------------------------------
@@ -423,6 +430,7 @@ function command(key) { // keys that mean the same on every page; these letters 
   if (key === "g") leading = Date.now() + 1500;
   else if (key === "?") document.getElementById("keys")?.showModal();
   else if (key === "/" && find("#q")) { find("#q").focus(); find("#q").select(); }
+  else if (key === "Escape") return clear_search();
   else if (key === "j" || key === "k") step_row(key === "j" ? 1 : -1);
   else if (key === "u" && find("[data-undo]")) find("[data-undo]").requestSubmit();
   else if (key === "e" && find("[data-snooze]")) {
@@ -438,8 +446,12 @@ function pressed(event) {
   if (find("main").ariaBusy === "true" || find("dialog[open]")) return;
   const set = sets().length ? current() : null;
   if (event.target.matches("input:not([type=radio], [type=checkbox]), textarea, select")) {
-    if (event.key === "Escape") { event.preventDefault(); (event.target.matches("[data-words]") ? other(set) : event.target).focus(); if (!event.target.matches("[data-words]")) event.target.blur(); }
-    else if (event.key === "Enter" && event.target.matches("[data-words]")) {
+    if (event.key === "Escape") {
+      event.preventDefault();
+      if (event.target.matches("[data-words]")) other(set).focus();
+      else event.target.blur();
+      if (event.target.matches("#q")) clear_search();
+    } else if (event.key === "Enter" && event.target.matches("[data-words]")) {
       event.preventDefault();
       onward(set, true);
     }
