@@ -163,8 +163,12 @@ def send(visitor: TestClient[Any], run: str, **fields: Any) -> Response:  # noqa
 class Server:
     """`quandary serve` in a process of its own, which can be killed and started again."""
 
-    def __init__(self, folder: Path, *words: str, at_terminal: bool = True) -> None:
+    def __init__(
+        self, folder: Path, *words: str, at_terminal: bool = True, home: Path | None = None
+    ) -> None:
         self.folder = folder
+        self.home = home
+        """Whose settings and data it uses; without one, the folder has both."""
         self.words = words
         self.at_terminal = at_terminal
         """Whether it is started at a terminal, which is shown codes, or what it says is kept."""
@@ -182,7 +186,9 @@ class Server:
     def start(self) -> None:
         """Start it and wait until it takes requests."""
         screen, its_end = pty.openpty() if self.at_terminal else os.pipe()
-        folders = {"XDG_DATA_HOME": str(self.folder), "XDG_CONFIG_HOME": str(self.folder)}
+        data = self.home / ".local" / "share" if self.home else self.folder
+        settings = self.home / ".config" if self.home else self.folder
+        folders = {"XDG_DATA_HOME": str(data), "XDG_CONFIG_HOME": str(settings)}
         self.process = subprocess.Popen(
             [*PROGRAM, "serve", "--port", str(self.port), *self.words],
             cwd=self.folder,

@@ -40,7 +40,7 @@ AT_ONCE = 2
 def main() -> int:
     """Have every client here, try what there is to try, and print a table of it."""
     parser = argparse.ArgumentParser(prog="make hosts", description=__doc__)
-    parser.add_argument("names", nargs="*", help="only checks of clients with such a name")
+    parser.add_argument("names", nargs="*", help="only checks with such a name, or of such clients")
     parser.add_argument(WALLED, action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if why := why_not(sys.executable):
@@ -76,7 +76,8 @@ def _tried(names: list[str]) -> list[Row]:
     wanted = [
         one
         for one in CHECKS
-        if not names or any(name in one.client.name.casefold() for name in names)
+        if not names
+        or any(name in f"{one.client.name} {one.work.__name__}".casefold() for name in names)
     ]
     missing = {client.name: why for client in CLIENTS if (why := client.why_not())}
     here = [one for one in wanted if one.client.name not in missing]

@@ -66,7 +66,7 @@ class Person:
 @contextmanager
 def served(place: Place, *words: str) -> Iterator[Server]:
     """`quandary serve` for a place; a busy machine may need a second try to start it."""
-    server = Server(place.data, *words)
+    server = Server(place.data, *words, home=place.home)
     try:
         try:
             server.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from hosts.clients import CLAUDE, CODEX
 from hosts.models import Call, Model
 from hosts.people import Person, at_inbox
 from hosts.places import PATIENCE, Place
+from quandary.doors.hosts.host_files import EVENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -135,6 +137,43 @@ def its_own_dialog_is_quicker() -> None:
         person.until_gone()
         state = at.only_run()
         assert (state.result["decision"], state.result["by"]) == ("allow", "host"), state
+
+
+@check(CLAUDE)
+def a_running_server_is_the_hook_itself() -> None:
+    """A server that runs is the hook itself: allowed, denied with words, allowed in the dialog."""
+    with claude_place() as at, at_inbox(at) as person:
+        at.write(OWN, SETTINGS.format(60))
+        at.quandary("install", "claude", "--user", "--permissions")
+        settings = json.loads(at.file("~/.claude/settings.json").read_text(encoding="utf-8"))
+        kinds = {event: settings["hooks"][event][0]["hooks"][0]["type"] for event in EVENTS}
+        assert kinds == {
+            "PreToolUse": "command",
+            "PermissionRequest": "http",
+            "PostToolUse": "http",
+            "SessionStart": "command",
+            "PostToolUseFailure": "http",
+        }, kinds
+        session, _ = decided(at, person, lambda run: person.answer(run, "ONE"), TOUCH)
+        assert at.file("made.txt").exists()
+        assert (len(session.asked), session.cancelled) == (1, 1), session.asked
+        at.file("made.txt").unlink()
+        _, model = decided(at, person, lambda run: person.say(run, "not today"), TOUCH)
+        assert model.results == ("not today",), model.results
+        assert not at.file("made.txt").exists()
+
+        def control(request: dict[str, Any]) -> dict[str, Any]:
+            person.wait()
+            return allowing(request)
+
+        with Model(FAILING) as model:
+            Session(at, model, control)
+        person.until_gone()
+        allowed, denied, elsewhere = at.runs()
+        assert (allowed.result["used"], denied.result["decision"]) == (True, "deny")
+        assert (elsewhere.result["decision"], elsewhere.result["by"]) == ("allow", "host")
+        at.quandary("uninstall", "claude", "--user")
+        assert not at.file("~/.claude/settings.json").exists()
 
 
 @check(CLAUDE)

@@ -462,7 +462,7 @@ def _examine_host(host: str, root: str | None) -> Iterator[Finding]:
         refused = "; Claude Code refuses such a file" if path == here.hooks else ""
         yield Finding("broken", what, f"{path}: {error}{refused}", "correct the file")
         return
-    commands = {call.command for call in calls} | ({server} if server else set())
+    commands = {call.command for call in calls if not call.url} | ({server} if server else set())
     if found is None and not commands:
         return
     path = here.lesson.path
@@ -502,6 +502,9 @@ def _find_hook_fault(path: str, calls: list[InstalledHook], root: str | None) ->
         wanted = hooks.host_timeout(
             settings.user_settings() if root is None else hooks.hook_settings()
         )
+    for url in {call.url for call in calls if call.url}:
+        if not any(url.startswith(server.address) for server in notices.announced()):
+            return f"no server answers at {url}: start quandary serve there, or install again"
     patience = min(call.timeout or PATIENCE for call in calls if call.event == "PermissionRequest")
     if wanted is not None and patience < wanted:
         return f"Claude Code ends the hook after {patience:g} seconds, and questions wait longer"

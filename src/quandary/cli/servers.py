@@ -26,7 +26,7 @@ from quandary.cli.walking import LocalAgents, surroundings
 from quandary.desk import callbacks, notices
 from quandary.desk.authority import Scope, require_may, scope_of
 from quandary.desk.walks import Walks
-from quandary.doors.hosts.hooks import run
+from quandary.doors.hosts.hooks import respond_for_server, run
 from quandary.doors.hosts.permissions import KNOWN_HOSTS
 from quandary.doors.hosts.sessions import find_parked
 from quandary.errors import ParseError, QuandaryError
@@ -151,6 +151,7 @@ def serve_command(
         tools=_tools(store, walks),
         fleet=fleet.depths_of(store),
         walks=walks,
+        hook=respond_for_server,
     )
     address = f"[{host}]" if ":" in host else host
     here = f"http://{address}:{bound.getsockname()[1]}/"

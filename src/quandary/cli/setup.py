@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
 from quandary.cli.screen import complain, draw_diff, is_terminal, put, tell
 from quandary.desk.authority import find_agent
+from quandary.desk.notices import server_address
 from quandary.doors.hosts.hooks import MARGIN, hook_settings, host_timeout
 from quandary.doors.hosts.host_files import HOSTS, find_command, places
 from quandary.doors.hosts.install import (
@@ -23,11 +26,12 @@ from quandary.doors.hosts.install import (
     plan_uninstall,
 )
 from quandary.doors.hosts.permissions import user_permissions
+from quandary.doors.web.tokens import hook_token, signing_key
 from quandary.errors import QuandaryError, Untrusted
 from quandary.journal import chance
-from quandary.journal.store import chosen_by_project, without_password
+from quandary.journal.store import chosen_by_project, open_store, without_password
 from quandary.model.text import printable
-from quandary.settings import Settings, read_settings, trust, user_settings
+from quandary.settings import Settings, data_folder, read_settings, trust, user_settings
 from quandary.settings.files import project_root, require_own
 
 if TYPE_CHECKING:
@@ -83,8 +87,17 @@ def _gate(host: str, root: str | None) -> tuple[Gate, int]:
         raise QuandaryError("permissions are decided by you, in every project: add --user")
     if host not in ("claude", "codex"):
         raise QuandaryError(f"{host} has no hook that install can write; see docs/permissions.md")
-    chosen = user_permissions()
-    return Gate(chosen.tools, chosen.ask), ceil(chosen.wait) + MARGIN
+    chosen, server = user_permissions(), _find_server() if host == "claude" else ""
+    token = hook_token(signing_key(data_folder())) if server else ""
+    return Gate(chosen.tools, chosen.ask, server, token), ceil(chosen.wait) + MARGIN
+
+
+def _find_server() -> str:
+    """The address of a server that runs with the user's own store and is reached by loopback."""
+    with suppress(QuandaryError), closing(open_store(start=os.path.expanduser("~"))) as store:
+        address = server_address(store, "")
+        return address if urlsplit(address).hostname in ("127.0.0.1", "::1", "localhost") else ""
+    return ""
 
 
 def _tell_gate(host: str, gate: Gate) -> list[str]:
@@ -96,6 +109,11 @@ def _tell_gate(host: str, gate: Gate) -> list[str]:
         )
     if host == "codex":
         return notes
+    if gate.server:
+        notes.append(
+            f"the server at {gate.server} answers the hooks; while it does not run, Claude Code "
+            "asks in its own dialog alone (stop it and install again to have the command called)"
+        )
     if gate.ask:
         notes.append(f"permissions.ask of Claude Code has {', '.join(gate.ask)}")
     else:

@@ -344,7 +344,7 @@ def server_address(store: Store, project: str) -> str:
     """The address of a server on this machine that has the runs of a store, rather the one that
     serves the project; nothing where there is none.
     """
-    found = [server for server in _announced() if server.store == _identity(store)]
+    found = [server for server in announced() if server.store == _identity(store)]
     found.sort(key=lambda server: server.project != project)
     return found[0].address if found else ""
 
@@ -354,7 +354,7 @@ def _identity(store: Store) -> str:
     return store.path if "://" in store.path else os.path.realpath(store.address)
 
 
-def _announced() -> Iterator[Announcement]:
+def announced() -> Iterator[Announcement]:
     """The servers that run. One that was killed has not said goodbye, which is done now."""
     folder = data_folder()
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():

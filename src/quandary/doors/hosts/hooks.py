@@ -24,6 +24,7 @@ import threading
 import time
 from collections import Counter
 from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from quandary.journal.store import State, Store
     from quandary.settings import Settings
 
+_SERVED: ContextVar[tuple[Store, Callable[[], bool]] | None] = ContextVar("_SERVED", default=None)
+"""The store of a server that answers a hook itself, and whether the host still waits for that."""
 HOOK = Caller("agent", "hook")
 """What a hook does by itself is the agent's doing."""
 TOOL = re.compile(r"(?:mcp__.+__)?AskUserQuestion")
@@ -93,11 +96,44 @@ def run(event: str, host: str = "claude") -> int:
             sys.stdout.buffer.write(output + b"\n")
             sys.stdout.buffer.flush()
     except BaseException as error:  # noqa: BLE001 - a hook never stands in the way
-        with suppress(BaseException):
-            from quandary.desk import notices  # noqa: PLC0415 - only when something went wrong
-
-            notices.log_trouble("hook", f"{type(error).__name__}: {error}")
+        _log(error)
     return 0
+
+
+def _log(error: BaseException) -> None:
+    with suppress(BaseException):
+        from quandary.desk import notices  # noqa: PLC0415 - only when something went wrong
+
+        notices.log_trouble("hook", f"{type(error).__name__}: {error}")
+
+
+def respond_for_server(event: str, data: bytes, store: Store, waits: Callable[[], bool]) -> bytes:
+    """The same over HTTP, in a thread of a server; whatever comes in, nothing stands in the way.
+
+    The folder has to be there: that of the server is nobody's.
+    """
+    _SERVED.set((store, waits))
+    try:
+        said = msgspec.json.decode(data)
+        return respond(event, data) if find_folder(said) != os.curdir else b""
+    except Exception as error:  # noqa: BLE001 - as above
+        _log(error)
+        return b""
+
+
+def open_journal(where: str, *, asks: bool = False) -> Store:
+    """The store for a folder that a host works in, or that of the server which answers for us.
+
+    Of what somebody is asked there, notices are sent; a server does that by itself.
+    """
+    if served := _SERVED.get():
+        return served[0]
+    store = open_store(start=where)
+    if asks:
+        from quandary.desk.notices import watch_store  # noqa: PLC0415 - only before a question
+
+        watch_store(store)
+    return store
 
 
 def respond(event: str, data: bytes, host: str = "claude") -> bytes:
@@ -117,7 +153,7 @@ def respond(event: str, data: bytes, host: str = "claude") -> bytes:
     if call is None:
         return b""
     where = find_folder(said)
-    store = open_store(start=where)
+    store = open_journal(where)
     if event == "post":
         record(call, store, project_of(where), measure_time(call, said.get("duration_ms")))
         return b""
@@ -660,6 +696,9 @@ def make_ask(call: ToolCall, question: Question, project: str) -> Ask:
 @contextmanager
 def listen_to_host() -> Iterator[Callable[[], bool]]:
     """Whether the program that runs the hook still wants an answer; its signals end the waiting."""
+    if served := _SERVED.get():
+        yield served[1]
+        return
     host, signals, before = os.getppid(), list[int](), {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):

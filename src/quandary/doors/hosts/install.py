@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from quandary.doors.hosts.host_files import Lesson, Places, Servers
 
 BOM = "\ufeff"
+_PATH = "api/hooks/"
+"""Where a server of ours answers hooks."""
+_CALLED = ("url", "command")
 
 
 class CannotEdit(ParseError):  # noqa: N818 - said of a file
@@ -81,6 +84,9 @@ class Gate(NamedTuple):
 
     tools: tuple[str, ...] = ("*",)
     ask: tuple[str, ...] = ()
+    server: str = ""
+    """The address of a server that answers in the place of our command; nothing where none does."""
+    token: str = ""
 
     @property
     def matcher(self) -> str:
@@ -406,12 +412,15 @@ class Hooks(NamedTuple):
 
     def handler(self, event: str) -> dict[str, Any]:
         """How the host calls us."""
-        word = self.events[event]
+        word, kind = self.events[event], "command"
         called: dict[str, Any] = {"command": self.command, "args": ["hook", word]}
         if self.host == "codex":
             called = {"command": shlex.join([self.command, "hook", word, self.host])}
+        elif self.gate and self.gate.server and word in ("permission", "post"):
+            kind, headers = "http", {"Authorization": f"Bearer {self.gate.token}"}
+            called = {"url": f"{self.gate.server}{_PATH}{word}", "headers": headers}
         timeout = {"timeout": self.timeout} if self.timeout and word == "permission" else {}
-        return {"type": "command", **called, **timeout}
+        return {"type": kind, **called, **timeout}
 
     def is_current(self, text: str) -> bool:
         """Whether all events call us; who wrote that line by hand need not have it twice."""
@@ -421,7 +430,7 @@ class Hooks(NamedTuple):
             if call.event in self.events
             if call.by_hand
             or (
-                call.command == self.handler(call.event)["command"]
+                (call.url or call.command) in (self.handler(call.event).get(one) for one in _CALLED)
                 and (call.event != "PermissionRequest" or call.timeout >= (self.timeout or 0))
                 and (self.gate is None or call.matcher == self._matcher(call.event))
             )
@@ -501,6 +510,8 @@ class InstalledHook(NamedTuple):
     by_hand: bool
     """Somebody wrote it as a line for a shell."""
     matcher: str = ""
+    url: str = ""
+    """Where a server answers it, in the place of a command."""
 
 
 def our_hooks(text: str) -> list[InstalledHook]:
@@ -514,14 +525,17 @@ def our_hooks(text: str) -> list[InstalledHook]:
         if by_hand or _is_ours(handler, words):
             timeout = handler.get("timeout")
             seconds = timeout if isinstance(timeout, int | float) else 0
-            called, matcher = said[0] if by_hand else str(line), str(group.get("matcher"))
-            found.append(InstalledHook(event, called, seconds, by_hand, matcher))
+            called, matcher = said[0] if by_hand else str(line or ""), str(group.get("matcher"))
+            url = str(handler.get("url") or "")
+            found.append(InstalledHook(event, called, seconds, by_hand, matcher, url))
     return found
 
 
 def _is_ours(entry: Any, words: list[str]) -> bool:  # noqa: ANN401 - whatever somebody wrote
     """Whether an entry runs this program with these words, as install writes it."""
     command = entry.get("command") if isinstance(entry, dict) else None
+    if isinstance(entry, dict) and entry.get("type") == "http":
+        return words[0] == "hook" and str(entry.get("url")).endswith(_PATH + words[-1])
     if isinstance(command, str) and command.endswith(line := f" {' '.join(words)} codex"):
         return _is_us(command.removesuffix(line).strip("'"))
     return isinstance(entry, dict) and entry.get("args") == words and _is_us(command)

@@ -25,7 +25,6 @@ from quandary.flows.permit import APPROVE, KEY, ONCE, REVISE, SESSION, Terms
 from quandary.journal import chance
 from quandary.journal import runs as driver
 from quandary.journal.entries import Asker, Source, read_beginning
-from quandary.journal.store import open_store
 from quandary.model.asks import Answer, Reply
 from quandary.model.requests import PLANS, PermitRequest
 from quandary.settings import project_of, user_settings
@@ -174,25 +173,18 @@ def respond(event: str, said: object, host: str) -> bytes:
         settings = hooks.hook_settings(where)
         if hooks.inbox_seconds(settings) is None:
             return b""
-        output = hooks.ask_person(hooks.pair(call), _open(where), project, settings)
+        store = hooks.open_journal(where, asks=True)
+        output = hooks.ask_person(hooks.pair(call), store, project, settings)
         return b"" if output is None else msgspec.json.encode(_as_permission(output))
     wanted, stop = user_permissions(), read_stop(said, host, os.path.realpath(where))
     if stop is None or not (wanted.inbox or wanted.rules):
         return b""
     if event == "post":
         if wanted.concerns(stop.request.tool):
-            close_answered(open_store(start=where), stop)
+            close_answered(hooks.open_journal(where), stop)
         return b""
-    output = decide(_open(where), stop, project, wanted)
+    output = decide(hooks.open_journal(where, asks=True), stop, project, wanted)
     return b"" if output is None else msgspec.json.encode(output)
-
-
-def _open(where: str) -> Store:
-    from quandary.desk.notices import watch_store  # noqa: PLC0415 - only before a question
-
-    store = open_store(start=where)
-    watch_store(store)
-    return store
 
 
 def _as_permission(output: dict[str, Any]) -> dict[str, Any]:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from quandary.journal.entries import Kind as EntryKind
     from quandary.journal.store import Store
 
+    Hook = Callable[[str, bytes, Store, Callable[[], bool]], bytes]
     Connection = ASGIConnection[Any, Any, Any, Any]
 
 RunId = Annotated[
@@ -91,6 +92,8 @@ class Site:
     """Prints a code where only somebody at the server's terminal sees it."""
     walks: Walks | None = None
     """Resumes runs whose agents have to be asked."""
+    hook: Hook | None = None
+    """Answers a hook of a host, as the command for that does."""
 
     @property
     def at_a_glance(self) -> Site:
@@ -191,6 +194,9 @@ LARGEST_BODY = 1_000_000
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN = frozenset({"/login", "/healthz", "/readyz"})
 METRICS = "/metrics"
+HOOKS = "/api/hooks/"
+HOOK = "hook"
+"""The name of a hook of the user's own host; it opens nothing else."""
 WATCHER = "metrics"
 """The name of whoever comes with the token for the metrics; it opens nothing else."""
 _STATIC = "/static/"
@@ -237,7 +243,7 @@ class Access(ASGIMiddleware):
         if scope["method"] not in _SAFE:
             _require_own_page(connection, visitor)
         known = visitor.session is not None or bool(visitor.bearer)
-        near = self.strangers and not any(name in connection.headers for name in _FORWARDED)
+        near = self.strangers and not _is_forwarded(connection)
         path = scope["path"]
         if not known and not near and path not in _OPEN and not path.startswith(_STATIC):
             raise NotAuthorizedException(
@@ -267,11 +273,18 @@ class Access(ASGIMiddleware):
         name = self.keys.bearer(secret)
         if name is None and connection.scope["path"] == METRICS and self.keys.watches(secret):
             name = WATCHER
+        is_hook = connection.scope["path"].startswith(HOOKS) and self.keys.is_hook(secret)
+        if is_hook and sender in LOOPBACK and not _is_forwarded(connection):
+            name = HOOK
         if name is None:
             self.keys.failed("token", sender)
             raise NotAuthorizedException("unknown token", headers={"WWW-Authenticate": "Bearer"})
         self.keys.succeeded(sender, secret)
         return Visitor(bearer=name)
+
+
+def _is_forwarded(connection: Connection) -> bool:
+    return any(name in connection.headers for name in _FORWARDED)
 
 
 def _require_small(connection: Connection) -> None:

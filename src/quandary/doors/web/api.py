@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
-from litestar import Router, get, post
+from litestar import Response, Router, get, post
+from litestar.exceptions import NotFoundException, PermissionDeniedException
 from litestar.openapi.datastructures import ResponseSpec
-from litestar.params import FromQuery, HeaderParameter, JSONBody, QueryParameter
+from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from quandary.desk import begin, permits
@@ -17,7 +21,7 @@ from quandary.desk.authority import Caller, project_seen
 from quandary.desk.begin import Asking, Permitting, Showing, digest_of
 from quandary.desk.drafts import meaning
 from quandary.desk.state import conceal, encode_state, hand_over, look
-from quandary.doors.web.access import RunId, Site, TheSite, Visit
+from quandary.doors.web.access import HOOK, RunId, Site, TheSite, Visit
 from quandary.errors import QuandaryError
 from quandary.journal import runs as driver
 from quandary.journal.store import Run, State
@@ -443,6 +447,36 @@ def read_text(
     return ReadingOut(reading.kind, list(reading.codes), reading.matched, says, reading.comment)
 
 
+_HOOKS = ThreadPoolExecutor(64, "hook")
+"""Each waits for a person, and so in the way of no request."""
+
+
+@post("/hooks/{event:str}", status_code=200, include_in_schema=False)
+async def hook(
+    request: Visit, site: TheSite, event: FromPath[Literal["permission", "post"]]
+) -> Response[bytes]:
+    """A hook of the user's own Claude Code, for as long as that stays on the line."""
+    if site.visitor(request).bearer != HOOK:
+        raise PermissionDeniedException("only a hook that `quandary install` wrote has this token")
+    if site.hook is None:
+        raise NotFoundException
+    data, gone = await request.body(), threading.Event()
+
+    async def hear_end() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        gone.set()
+
+    hearing = asyncio.create_task(hear_end())
+    try:
+        work = partial(site.hook, event, data, site.store, lambda: not gone.is_set())
+        said = await asyncio.get_running_loop().run_in_executor(_HOOKS, work)
+    finally:
+        gone.set()
+        hearing.cancel()
+    return Response(said, media_type="application/json")
+
+
 api = Router(
     path="/api",
     route_handlers=[
@@ -457,6 +491,7 @@ api = Router(
         withdraw,
         resume,
         read_text,
+        hook,
     ],
     tags=["runs"],
 )

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from litestar.types import Message
 
     from quandary.desk.walks import Walks
+    from quandary.doors.web.access import Hook
     from quandary.doors.web.metrics import Fleet
     from quandary.model.asks import Ask
     from quandary.model.tree import Tree
@@ -102,14 +103,15 @@ def create_app(
     tools: Tools | None = None,
     fleet: Callable[[], Fleet] | None = None,
     walks: Walks | None = None,
+    hook: Hook | None = None,
 ) -> Litestar:
     """The application. `strangers` are served only where every visitor is on this machine.
 
     With `tools`, chat clients find them at /mcp; with `fleet`, its figures are among the metrics;
-    with `walks`, runs can be resumed from their pages.
+    with `walks`, runs can be resumed from their pages; with `hook`, hosts call their hooks here.
     """
     events = Events(store)
-    site = Site(store, events, keys, project, new_code, walks)
+    site = Site(store, events, keys, project, new_code, walks, hook)
     whole, own = (Metrics(store, events, fleet, of) for of in (None, project.project))
 
     def figures(request: Request[Any, Any, Any]) -> Metrics:

@@ -85,6 +85,7 @@ class Keys:
         """What tells the names of cookies apart."""
         self._metrics = _digest("[serve] metrics", metrics) if metrics else b""
         self._token = _hash(token) if token.strip() else b""
+        self._hook = _hash(hook_token(signing))
         self._users = {
             name: _digest(f"[users.{name}] token", isinstance(user, dict) and user.get("token"))
             for name, user in (users or {}).items()
@@ -169,6 +170,10 @@ class Keys:
     def watches(self, secret: str) -> bool:
         """Whether a token is that of a program which may see the figures, and nothing else."""
         return bool(self._metrics) and hmac.compare_digest(self._metrics, _hash(secret))
+
+    def is_hook(self, secret: str) -> bool:
+        """Whether a token is that of the user's own hooks, which may do what hooks do."""
+        return hmac.compare_digest(self._hook, _hash(secret))
 
     def _session(self, user: str) -> Session:
         return Session(user, time.time() + SESSION_SECONDS, secrets.token_urlsafe(16))
@@ -333,6 +338,11 @@ def _digest(what: str, given: object) -> bytes:
 def hashed(token: str) -> str:
     """A token as the settings keep it."""
     return _HASHED + _hash(token).hex()
+
+
+def hook_token(signing: bytes) -> str:
+    """The token by which hooks of a host that `install` wrote are known to any server of theirs."""
+    return hmac.new(signing, b"hook", hashlib.sha256).hexdigest()
 
 
 def signing_key(folder: str) -> bytes:
