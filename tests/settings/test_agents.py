@@ -166,7 +166,7 @@ def test_a_table_with_argv_starts_from_scratch() -> None:
         ({"argv": ["x"], "safe": ["{prompt}"]}, "safe cannot have placeholders"),
         ({"argv": ["x"], "large": ["x"]}, "large is for prompt"),
         ({"argv": ["x", "{prompt}"], "large": ["x", "{prompt}"]}, "large takes the prompt by"),
-        ({"argv": ["x"], "permissions": "root"}, "permissions is 'safe' or 'full'"),
+        ({"argv": ["x"], "permissions": "root"}, "permissions is 'safe', 'ask' or 'full'"),
         ({"argv": ["x"], "model": "opus"}, "model is for agents known"),
         ({"argv": ["x"], "max_output": True}, "max_output is a number of bytes"),
         ({"argv": ["x"], "max_output": 3}, "max_output is a number of bytes"),

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 import tempfile
 from collections import deque
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from quandary.agents.process import Command, NotStarted, run
 from quandary.errors import NotFound
 from quandary.flows.responses import NONCE, Finding, clean, objects, read_response, responses_in
 from quandary.journal import chance
-from quandary.model.calls import Output, schema
+from quandary.model.calls import SESSION, STEP, Output, Stopped, schema
 from quandary.model.text import shorten
 from quandary.settings.agents import ALWAYS, follow, parse_path, permit, words
 
@@ -46,7 +47,7 @@ SHORTEST_SECRET = 8
 LONG = 100_000
 LONGEST_REASON = 300
 MOST_TOKENS = 2**53
-_PLACEHOLDER = re.compile(r"\{(?:prompt|prompt_file|schema|schema_file)\}")
+_PLACEHOLDER = re.compile(r"\{(?:prompt|prompt_file|schema|schema_file|session|hooks)\}")
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 
 
@@ -68,12 +69,16 @@ async def make_call(call: Call, catalogue: Catalogue, around: Surroundings) -> O
     Only a cancelled task raises; by then the program has been ended.
     """
     try:
-        agent = permit(catalogue.find(call.agent), changes=call.changes)
+        stops = call.assignment is not None  # a person is asked in the run of a walk only
+        agent = permit(catalogue.find(call.agent), changes=call.changes, stops=stops)
     except NotFound as error:
         return Output(call.key, error=str(error))
     if missing := obstacles(agent, around):
         return Output(call.key, error=missing[0])
-    nonce = chance.salt().hex()[:NONCE_LENGTH]
+    resumed = call.resumes and call.resumes.stopped
+    nonce = resumed.nonce if resumed else chance.salt().hex()[:NONCE_LENGTH]
+    if resumed:  # its session is there, and nowhere else
+        around = replace(around, folder=resumed.folder)
     try:
         with _command(agent, call, around, nonce) as command:
             ran = await run(command)
@@ -82,8 +87,8 @@ async def make_call(call: Call, catalogue: Catalogue, around: Surroundings) -> O
     ran = _without_keys(ran, command.env)
     if len(ran.out) > LONG:
         # Reading it may take seconds, in which the other agents' programs must not wait.
-        return await asyncio.to_thread(output_of, call, agent, ran, nonce)
-    return output_of(call, agent, ran, nonce)
+        return await asyncio.to_thread(output_of, call, agent, ran, nonce, around.folder)
+    return output_of(call, agent, ran, nonce, around.folder)
 
 
 # -- before anything is spent --------------------------------------------------------------------
@@ -132,7 +137,8 @@ async def logged_out(agent: Agent, around: Surroundings) -> str:
 def _command(agent: Agent, call: Call, around: Surroundings, nonce: str) -> Iterator[Command]:
     """The command for a call. Files that it names are gone when it is done.
 
-    The nonce is put in here and nowhere else: neither flows nor the journal know of it.
+    The nonce is put in here. The journal knows it only of a session that stopped; that has had its
+    prompt, and our hook is given a file with what it is told now.
     """
     asked, held_to = call.prompt, ""
     if call.expects:
@@ -145,14 +151,22 @@ def _command(agent: Agent, call: Call, around: Surroundings, nonce: str) -> Iter
         prompt = asked.encode()
     except UnicodeEncodeError:
         raise NotStarted("the prompt holds half a character, which cannot be written") from None
-    why_not = _why_no_argument(agent.argv, prompt) if agent.prompt == "argument" else ""
+    resumed, why_not = call.resumes, ""
+    if resumed is not None:
+        prompt = b""
+    elif agent.prompt == "argument":
+        why_not = _why_no_argument(agent.argv, prompt)
     if why_not and not agent.large:
         raise NotStarted(why_not)
-    line = words(agent, schema=bool(call.expects), large=bool(why_not))
+    line = words(agent, schema=bool(call.expects), large=bool(why_not), resume=resumed is not None)
     used = {found for word in line for found in _PLACEHOLDER.findall(word)}
-    values = {"{prompt}": asked, "{schema}": held_to}
+    values = {"{prompt}": asked, "{schema}": held_to, "{hooks}": _hooks()}
+    values["{session}"] = resumed.stopped.session if resumed else ""
     contents = {"{prompt_file}": prompt, "{schema_file}": held_to.encode()}
     files = used & set(contents)
+    if resumed is not None:
+        contents["{told}"] = msgspec.json.encode(resumed)
+        files.add("{told}")
     with ExitStack() as stack:
         try:  # nobody else can read them
             make = tempfile.TemporaryDirectory(prefix="quandary-") if files else nullcontext("")
@@ -165,7 +179,7 @@ def _command(agent: Agent, call: Call, around: Surroundings, nonce: str) -> Iter
             raise NotStarted(f"the prompt cannot be put into a file: {error.strerror}") from None
         yield Command(
             tuple(_PLACEHOLDER.sub(lambda found: values[found[0]], word) for word in line),
-            _environment(agent, around),
+            _environment(agent, around, values.get("{told}", "")),
             around.folder,
             None if used & {"{prompt}", "{prompt_file}"} else prompt,
             around.timeout if call.timeout is None else call.timeout,
@@ -189,10 +203,19 @@ def _why_no_argument(argv: tuple[str, ...], prompt: bytes) -> str:
     return ""
 
 
-def _environment(agent: Agent, around: Surroundings) -> dict[str, str]:
+def _hooks() -> str:
+    """Settings for Claude Code that have it call our hook before it uses a tool."""
+    words = ["-P", "-m", "quandary", "hook", "pre"]
+    hook = {"type": "command", "command": sys.executable, "args": words}
+    return json.dumps({"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook]}]}})
+
+
+def _environment(agent: Agent, around: Surroundings, told: str = "") -> dict[str, str]:
     """What an agent sees: what every one does, and what is allowed to it."""
     given = around.environment
     seen = {name: given[name] for name in (*ALWAYS, *agent.env) if name in given}
+    if agent.permissions == "ask":
+        seen[STEP] = told
     return seen | (agent.safe_values if agent.permissions == "safe" else {})
 
 
@@ -218,14 +241,17 @@ class Unwrapped(NamedTuple):
     text: str
     tokens: int | None = None
     failure: str = ""
+    stopped: Stopped | None = None
 
 
-def output_of(call: Call, agent: Agent, ran: Ran, nonce: str = "") -> Output:
+def output_of(call: Call, agent: Agent, ran: Ran, nonce: str = "", folder: str = "") -> Output:
     """What came of a call. A program that ends well has not answered by that alone."""
     said = unwrap(agent, ran.out)
-    error = _error(agent, ran, said)
+    stopped, error = said.stopped, ""
+    if stopped is None or ran.status or ran.timed_out:
+        stopped, error = None, _error(agent, ran, said)
     heard = Finding(None)
-    if call.expects and not error:
+    if call.expects and not error and stopped is None:
         heard = read_response(said.text, call.expects, call.routes, call.prompt)
         given = [one[NONCE] for one in responses_in(said.text, call.expects) if NONCE in one]
         if any(one != nonce for one in given):
@@ -240,6 +266,7 @@ def output_of(call: Call, agent: Agent, ran: Ran, nonce: str = "") -> Output:
         tokens=said.tokens,
         truncated=ran.truncated,
         timed_out=ran.timed_out,
+        stopped=stopped and replace(stopped, folder=folder, nonce=nonce),
     )
 
 
@@ -284,7 +311,20 @@ def unwrap(agent: Agent, printed: str) -> Unwrapped:
         failure = _told(failures) or _last_line(text) or "it does not say why"
     used = [found for path in agent.usage for found in _leads_to(documents, path)]
     numbers = [int(n) for n in used if type(n) in (int, float) and 0 <= n <= MOST_TOKENS]
-    return Unwrapped(text, min(sum(numbers), MOST_TOKENS) if numbers else None, failure)
+    tokens = min(sum(numbers), MOST_TOKENS) if numbers else None
+    return Unwrapped(text, tokens, failure, _find_stop(agent, documents))
+
+
+def _find_stop(agent: Agent, documents: list[Any]) -> Stopped | None:
+    """Where it stopped, if it was to stop and says so; what it says is no option of its program."""
+    if agent.permissions != "ask":
+        return None
+    sessions, tools = (_leads_to(documents, path) for path in (agent.session, agent.stopped))
+    tool = tools[-1] if tools else None
+    if not sessions or not isinstance(tool, dict) or not SESSION.fullmatch(str(sessions[-1])):
+        return None
+    given = json.dumps(tool.get("input") or {}, ensure_ascii=False)
+    return Stopped(str(sessions[-1]), str(tool.get("id")), str(tool.get("name")), clean(given))
 
 
 def _failures(agent: Agent, documents: list[Any]) -> list[Any]:

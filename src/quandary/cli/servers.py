@@ -25,10 +25,9 @@ from quandary.cli.trees import json_report
 from quandary.cli.walking import LocalAgents, surroundings
 from quandary.desk import callbacks, notices
 from quandary.desk.authority import Scope, require_may, scope_of
-from quandary.desk.walks import Walks
+from quandary.desk.walks import Walks, find_parked
 from quandary.doors.hosts.hooks import respond_for_server, run
 from quandary.doors.hosts.permissions import KNOWN_HOSTS
-from quandary.doors.hosts.sessions import find_parked
 from quandary.errors import ParseError, QuandaryError
 from quandary.fleet.worker import Orders, Worker
 from quandary.logging import Form, log_as

@@ -89,7 +89,7 @@ def _gate(host: str, root: str | None) -> tuple[Gate, int]:
         raise QuandaryError(f"{host} has no hook that install can write; see docs/permissions.md")
     chosen, server = user_permissions(), _find_server() if host == "claude" else ""
     token = hook_token(signing_key(data_folder())) if server else ""
-    return Gate(chosen.tools, chosen.ask, server, token), ceil(chosen.wait) + MARGIN
+    return Gate(chosen.tools, chosen.ask, server, token, chosen.park), ceil(chosen.wait) + MARGIN
 
 
 def _find_server() -> str:

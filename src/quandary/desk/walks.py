@@ -14,14 +14,16 @@ import sys
 import threading
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from quandary.desk.reply import arguments_of
 from quandary.errors import QuandaryError, Rejected, Untrusted
 from quandary.journal import runs
-from quandary.journal.entries import Called, Noted
+from quandary.journal.entries import Called, Noted, read_beginning
+from quandary.journal.history import HANDED
 from quandary.model.asks import Note
-from quandary.settings import read_settings
+from quandary.model.calls import SESSION
+from quandary.settings import project_of, read_settings
 from quandary.settings.trust import require_agents
 
 if TYPE_CHECKING:
@@ -222,3 +224,56 @@ def has_begun(store: Store, run: str) -> bool:
             defaults = arguments_of(store, run).get("defaults") or {}
             found = defaults.get("on_interrupted") == "ask"
     return found
+
+
+# -- sessions of a host ----------------------------------------------------------------------------
+
+
+class Parked(NamedTuple):
+    """A session that can be resumed, and where."""
+
+    session: str
+    folder: str
+
+    @property
+    def words(self) -> list[str]:
+        """What resumes it; without a tool for prompts, it does not know its question tool."""
+        return ["claude", "-p", "--resume", self.session, "--permission-prompt-tool", "stdio"]
+
+
+def describe_parked(session: str, folder: str, call: str) -> dict[str, str]:
+    """What a run keeps of the session that is parked with it: it exists on one machine only."""
+    return {"session": session, "folder": folder, "call": call, "machine": os.uname().nodename}
+
+
+def name_parked(session: str, call: str, **_: str) -> str:
+    """What the runs are called that a call of a session waits for."""
+    return f"hook\n{session}\n{call}\n"
+
+
+def is_parked(store: Store, run: str) -> bool:
+    """Whether a session was parked with a run."""
+    body, arguments = read_beginning(store, run)
+    named = body.flow in ("question", "permit") and arguments.get("folder")
+    return bool(named) and SESSION.fullmatch(str(arguments.get("session"))) is not None
+
+
+def find_parked(store: Store, run: str) -> Parked:
+    """The session that was parked with a run, once all that its call waits for is answered."""
+    body, arguments = read_beginning(store, run)
+    if not is_parked(store, run):
+        raise Rejected(f"no session was parked with run {run}; see quandary next {run}")
+    first = name_parked(arguments["session"], str(arguments.get("call")))
+    for one in store.named(first, f"{first}~").values():
+        if runs.look(store, one).ask is not None:
+            raise Rejected(f"run {one} still waits for an answer: quandary next {one}")
+        for entry in store.entries(one, kinds=("noted",)):
+            noted = entry.read()
+            if isinstance(noted, Noted) and (noted.kind, noted.through) == (HANDED, "hook"):
+                raise Rejected(f"the session was resumed with run {one} already")
+    folder, machine = str(arguments["folder"]), arguments.get("machine", os.uname().nodename)
+    elsewhere = machine != os.uname().nodename or not os.path.isdir(folder)
+    if elsewhere or project_of(folder) != body.project:
+        where = f"{folder} on {machine}"
+        raise Rejected(f"the session is in {where}, which is not here; resume it there")
+    return Parked(arguments["session"], folder)

@@ -54,31 +54,59 @@ def permit(
     is attached is looked at there, with remarks on its lines.
     """
     asking = Chooser(describe(request), limits or Limits(), "person")
-    inquiry = _approval(request) if request.tool in PLANS else _permission(request)
+    inquiry = make_inquiry(request)
     if request.plan and is_attached:
         inquiry = replace(inquiry, blocks=inquiry.blocks[1:])
+    result = yield from ask_permission(request, asking, inquiry)
+    result |= tell_hands(asking.hands)
+    if result["decision"] == "allow":
+        done = yield from send(Do("use", "use", result["digest"]), Done)
+        if done.text != result["digest"]:
+            raise Rejected(f"the permit is for {result['digest']}, not for {done.text}")
+        result["used"] = True
+    return {**result, "notes": msgspec.to_builtins(asking.notes)} if asking.notes else result
+
+
+def make_inquiry(request: PermitRequest) -> Inquiry:
+    """What is asked of a person, with its choices."""
+    return _approval(request) if request.tool in PLANS else _permission(request)
+
+
+def ask_permission(
+    request: PermitRequest, asking: Chooser, inquiry: Inquiry
+) -> Steps[dict[str, Any]]:
+    """What a person decides about an action, and the digest of what they allow."""
     chosen = yield from asking.inquire(inquiry)
     remarks = [one.told for one in asking.remarks_on(inquiry.item.id).annotations]
     words = "\n".join(filter(None, (*remarks, chosen.words, chosen.comment)))
     text = request.input
     allowed = chosen.code in (ONCE, SESSION, CHANGED, APPROVE)
     if chosen.code == CHANGED:
-        text = yield from _change(request, asking)
-    result: dict[str, Any] = {
+        text = yield from _change(request, asking, inquiry)
+    return {
         "action": request.action,
         "decision": "allow" if allowed else "deny",
         "code": chosen.code or (REVISE if request.tool in PLANS else DENY),
         "message": words,
         "digest": digest_input(text),
         **({"input": text} if text != request.input else {}),
-        **tell_hands(asking.hands),
     }
+
+
+def tell_agent(request: PermitRequest, result: dict[str, Any]) -> tuple[bool, str, str]:
+    """Whether the agent may do it, what it is told if not, and the input to do it with."""
+    allowed, words = result["decision"] == "allow", str(result.get("message") or "")
+    text = str(result.get("input", request.input))
     if allowed:
-        done = yield from send(Do("use", "use", result["digest"]), Done)
-        if done.text != result["digest"]:
-            raise Rejected(f"the permit is for {result['digest']}, not for {done.text}")
-        result["used"] = True
-    return {**result, "notes": msgspec.to_builtins(asking.notes)} if asking.notes else result
+        if request.plan and words:
+            plan = f"{request.plan.rstrip()}\n\n## Remarks of the person\n\n{words}\n"
+            text = msgspec.json.encode({**request.values, "plan": plan}).decode()
+        return True, "", text
+    if request.tool in PLANS:
+        revised = "wants the plan revised" if result["code"] == REVISE else "rejected the plan"
+        return False, f"The person {revised}. {words}".strip(), text
+    who = "A rule of the person's" if result.get("by") == "policy" else "The person"
+    return False, words or f"{who} denied this in quandary.", text
 
 
 def _permission(request: PermitRequest) -> Inquiry:
@@ -124,21 +152,21 @@ def _inquiry(request: PermitRequest, asked: str, choices: tuple[Choice, ...]) ->
     )
 
 
-def _change(request: PermitRequest, asking: Chooser) -> Steps[str]:
+def _change(request: PermitRequest, asking: Chooser, inquiry: Inquiry) -> Steps[str]:
     """What is to be done instead; an empty one, or one that is no object, is asked for again."""
     why, field = "", main_field(request)
     what = field or "input as a JSON object"
     while True:
         question = Question(
-            key=asking.new_key(keys.place("1", (CHANGED,))),
-            header=wording.header(Item("1", "Changes"), asking.limits.header),
+            key=asking.new_key(f"{inquiry.key}{CHANGED}"),
+            header=wording.header(Item(inquiry.item.id, "Changes"), asking.limits.header),
             text=f"What is the {what} to be? Write all of it. {why}".strip(),
             choices=(Choice("SAME", "As it was"),),
-            item="1",
+            item=inquiry.item.id,
             value=what,
             root=False,
         )
-        ask = asking.ask([(_inquiry(request, "", ()), question)])
+        ask = asking.ask([(inquiry, question)])
         answer = (yield from send(ask, Reply)).to(question.key) or Answer(question.key)
         typed = answer.raw or answer.text or ""
         if answer.picked:

@@ -10,9 +10,12 @@ from collections import Counter
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from quandary.flows import Steps, send, tell_hands, wording
+from msgspec.structs import replace
+
+from quandary.flows import Steps, tell_hands, wording
 from quandary.flows.asking import Inquiry
 from quandary.flows.responses import TYPES, match_route, read_output
+from quandary.flows.stops import resolve
 from quandary.model import keys
 from quandary.model.asks import Choice, Hand, Item
 from quandary.model.calls import (
@@ -24,6 +27,7 @@ from quandary.model.calls import (
     Output,
     Process,
     Role,
+    Stopped,
     Validation,
     is_human,
 )
@@ -92,6 +96,8 @@ class Visit:
 
     attempts = granted = 0
     """Those that were made, and further ones that a person allowed."""
+    stops = 0
+    """How often an agent stopped in the middle."""
     seconds = 0.0
     tokens = 0
     validation: str | None = None
@@ -257,11 +263,8 @@ class Visit:
                 prompt = wording.run_prompt(task, routes, problems.get(number, []))
                 part = self._assign(f"vote-{number}", "vote")
                 calls.append(self._make_call(key, voter, prompt, "decision", part, len(waiting)))
-            outputs = yield tuple(calls)
-            if not isinstance(outputs, tuple):
-                raise TypeError("calls are answered with their outputs")
+            outputs = yield from self._make_calls(tuple(calls))
             for number, output in zip(list(waiting), outputs, strict=True):
-                self._pay(output)
                 tried = interpret(output, "decision", routes)
                 if isinstance(tried.meaning, Decision):
                     votes[number] = tried.meaning
@@ -278,15 +281,62 @@ class Visit:
         self, name: str, agent: str, prompt: str, expects: Expects, showing: int = 1
     ) -> Steps[Output]:
         """Ask an agent. Whether it was interrupted or not, this counts as an attempt."""
-        if over := self.spent.over(1):
-            raise UsedUp(over)
         part = self._assign(name, "check" if expects == "validation" else "work")
         key = keys.turn(self._key(name), showing)
-        output = yield from send(self._make_call(key, agent, prompt, expects, part), Output)
-        self._pay(output)
+        call = self._make_call(key, agent, prompt, expects, part)
+        (output,) = yield from self._make_calls((call,), alone=True)
         if output.interrupted:
             yield from self._ask_whether_again(name, showing, attempt=expects != "validation")
         return output
+
+    def _make_calls(
+        self, calls: tuple[Call, ...], *, alone: bool = False
+    ) -> Steps[tuple[Output, ...]]:
+        """What came of calls. Where an agent stops, a person is asked and its session goes on.
+
+        What a session costs before and after that is paid once; it is one call, and one attempt.
+        """
+        ended: dict[int, Output] = {}
+        waiting = dict(enumerate(calls))
+        while waiting:
+            if over := self.spent.over(len(waiting)):
+                raise UsedUp(over)
+            sent = tuple(waiting.values())
+            outputs = yield (sent[0] if alone else sent)
+            came = outputs if isinstance(outputs, tuple) else (outputs,)
+            for number, output in zip(tuple(waiting), came, strict=True):
+                if not isinstance(output, Output):
+                    raise TypeError("calls are answered with their outputs")
+                self._pay(output)
+                if output.stopped is None:
+                    ended[number] = output
+                    del waiting[number]
+                else:
+                    waiting[number] = yield from self._resume(calls[number], output.stopped)
+            more = len(waiting)
+            for number, call in waiting.items():
+                seconds = self.spent.time(self.plan.timeout, more)
+                waiting[number] = replace(call, timeout=seconds)
+        return tuple(ended[number] for number in range(len(calls)))
+
+    def _resume(self, call: Call, stopped: Stopped) -> Steps[Call]:
+        """Ask what an agent stopped for; the call that goes on with its session."""
+        plan, terms, part = self.plan, self.terms, call.assignment
+        self.stops += 1
+        frame = Inquiry(
+            key=f"{call.key}-stopped-{self.stops}:",
+            label=plan.name,
+            text="",
+            asked="",
+            choices=(),
+            item=Item(terms.item.id, title=f"{terms.about}: {plan.name}"),
+            blocks=(f"Step “{plan.name}”:\n\n{shorten(self.task)}",),
+            chain=False,
+            assignment=part and replace(part, name=f"{part.name}-stopped", role="stop"),
+        )
+        require = terms.require or plan.require
+        told = yield from resolve(stopped, call.agent, self.chooser, frame, require)
+        return replace(call, key=f"{call.key}-resumed-{self.stops}", resumes=told)
 
     def _make_call(
         self, key: str, agent: str, prompt: str, expects: Expects, part: Assignment, calls: int = 1
@@ -301,7 +351,7 @@ class Visit:
         tokens = tokens_of(output)
         self.seconds += output.seconds
         self.tokens += tokens
-        self.spent.calls += 1
+        self.spent.calls += output.stopped is None
         self.spent.seconds += output.seconds
         self.spent.tokens += tokens
 

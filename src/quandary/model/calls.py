@@ -85,9 +85,9 @@ def is_human(codename: str) -> bool:
     return fold(codename) == fold(HUMAN)
 
 
-Role = Literal["work", "check", "vote", "tie", "again"]
+Role = Literal["work", "check", "vote", "tie", "again", "stop"]
 """What something is asked for: to do the step or choose the way, to judge what was done, to vote,
-to break a tie, or whether to make an interrupted call again."""
+to break a tie, whether to make an interrupted call again, or what an agent stopped for."""
 
 
 class Assignment(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -102,6 +102,41 @@ class Assignment(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     is shown or called."""
     role: Role = "work"
     attempt: int = 1
+
+
+SESSION = re.compile(r"[0-9A-Za-z][\w.-]{0,127}", re.ASCII)
+"""How a session may be named that becomes a word of a command line: never like an option."""
+
+STEP = "QUANDARY_STEP"
+"""The variable by which our hook knows an agent of a walk: the path of what a session is told that
+goes on, or nothing where it has just begun."""
+
+
+class Stopped(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where an agent stopped in the middle: it wants to use a tool, and somebody is to be asked."""
+
+    session: str
+    """By what its program resumes it."""
+    id: str
+    """Its program's own name for this use of the tool."""
+    tool: str
+    input: str = "{}"
+    """A JSON object."""
+    folder: str = ""
+    """Where it works, and can be resumed."""
+    nonce: str = ""
+    """What its response is known by."""
+
+
+class Resumption(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A session that goes on where it stopped, and what it is told there."""
+
+    stopped: Stopped
+    allow: bool
+    message: str = ""
+    """Why it may not use the tool."""
+    input: str = ""
+    """With what it uses the tool: with the answers, or as it was shown or changed."""
 
 
 class Call(msgspec.Struct, frozen=True, omit_defaults=True, tag="call"):
@@ -122,6 +157,8 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True, tag="call"):
     """What it is for, in words for whoever watches."""
     changes: bool = False
     """Whether the agent may change things for it, whatever the settings say."""
+    resumes: Resumption | None = None
+    """The session that goes on with it; it has had its prompt."""
 
 
 class Output(msgspec.Struct, frozen=True, omit_defaults=True, tag="output"):
@@ -145,6 +182,8 @@ class Output(msgspec.Struct, frozen=True, omit_defaults=True, tag="output"):
     timed_out: bool = False
     interrupted: bool = False
     """Whoever ran it was gone before it ended; nobody knows what it did."""
+    stopped: Stopped | None = None
+    """It is not done: it waits for what a person says."""
 
 
 class Do(msgspec.Struct, frozen=True, omit_defaults=True, tag="do"):

@@ -99,8 +99,20 @@ class PermitRequest(Struct, frozen=True, omit_defaults=True):
         return digest_input(self.input)
 
 
+def name_action(tool: str) -> str:
+    """What somebody wants to do who wants to use a tool of a host, in a line."""
+    return next((action for action, tools in _ACTIONS.items() if tool in tools), f"use {tool}")
+
+
 SHELLS = frozenset({"Bash", "shell", "bash", "run_shell_command", "local_shell", "exec_command"})
 PLANS = frozenset({"ExitPlanMode", "exit_plan_mode"})
+_ACTIONS = {
+    "run a command": ("Bash", "shell", "bash", "run_shell_command"),
+    "edit a file": ("Edit", "MultiEdit", "NotebookEdit", "edit", "replace"),
+    "write a file": ("Write", "write_file", "create"),
+    "fetch from the network": ("WebFetch", "WebSearch", "web_fetch"),
+    "carry out a plan": PLANS,
+}
 
 
 def find_risks(request: PermitRequest) -> dict[str, str]:

@@ -200,7 +200,7 @@ class Teller:
         if isinstance(request, Call):
             self._routes[body.key] = request.routes
             self._called[body.key] = request.about
-            exchange = replace(exchange, expects=request.expects, prompt=request.prompt)
+            exchange = replace(exchange, expects=request.expects, prompt=_write_call(request))
         elif request is not None:
             self._asks[body.key] = request.questions
             exchange = replace(exchange, prompt=_write_ask(request))
@@ -247,7 +247,7 @@ class Teller:
         if here is not None and assigned is not None:
             here.keys.append(key)
             self._places[key] = here
-            other: dict[str, Expects | None] = {"check": "validation", "again": None}
+            other: dict[str, Expects | None] = {"check": "validation", "again": None, "stop": None}
             expects = other.get(assigned.role, "decision" if here.plan.routes else "process")
             placed = {"name": assigned.name, "role": assigned.role, "expects": expects}
             self.exchanges[key] = replace(self.exchanges[key], **placed)
@@ -340,7 +340,7 @@ class Teller:
             path=tuple(here.step.id for here in route.stops),
             legs=tuple(route.legs),
             stops=tuple(self.stops()),
-            calls=len(counted),
+            calls=sum(not exchange.stopped for exchange in counted),
             tokens=sum(exchange.tokens for exchange in counted),
             seconds=round(sum(exchange.seconds for exchange in counted), 3),
             pruned=self.pruned,
@@ -392,8 +392,11 @@ class Teller:
             groups.setdefault(self._assigned[key].attempt, []).append(self.exchanges[key])
         over = here is not self._route.at or self._outcome == "failed"
         found = []
-        for number, group in enumerate(groups.values(), 1):
-            last = number == len(groups)
+        for number, every in enumerate(groups.values(), 1):
+            last, ending = number == len(groups), {exchange.name: exchange for exchange in every}
+            group = [
+                e for e in every if e.role != "stop" and (not e.stopped or e is ending[e.name])
+            ]
             if group[-1].role == "again" and not group[-1].accepted:
                 verdict: tuple[Verdict | None, str] = (None, "")
             elif here.plan.routes:
@@ -406,12 +409,12 @@ class Teller:
             else:
                 exact = self._defaults is not None and not here.plan.validates
                 verdict = _judge(group, exact=exact, over=over or not last)
-            found.append(Attempt(number, tuple(group), *verdict))
+            found.append(Attempt(number, tuple(every), *verdict))
         return tuple(found)
 
     def _decide(self, here: Here) -> str:
         """The way that the last answer at a visit names, or most of those who voted."""
-        every = [self.exchanges[key] for key in here.keys]
+        every = [e for key in here.keys if (e := self.exchanges[key]).role != "stop"]
         if not every or not all(exchange.answered for exchange in every):
             return ""
         if every[-1].role in ("work", "tie"):
@@ -572,6 +575,9 @@ def _add_output(
     output = matter.came
     if not isinstance(output, Output):
         return replace(after, pruned=True, accepted=None if body.ok else False)
+    if stopped := output.stopped:
+        costs = {"seconds": output.seconds, "tokens": tokens_of(output), "status": output.status}
+        return replace(after, **costs, stopped=stopped.tool, output=stopped.input)
     _, meaning, problem, _ = interpret(output, before.expects or "process", routes)
     judged = meaning if isinstance(meaning, Validation) else None
     against = judged is not None and not judged.fully_completed
@@ -609,6 +615,8 @@ def _add_answer(
     if answer.proposed:
         said += f" (proposed: {', '.join(shown.get(code, code) for code in answer.proposed)})"
     after = replace(after, picked=answer.picked, output=": ".join(filter(None, (labels, said))))
+    if before.role == "stop":
+        return replace(after, accepted=answer.settles and not answer.blank)
     code = _code(answer, options)
     if not code:
         return after
@@ -637,6 +645,14 @@ def _code(answer: Answer, options: Sequence[Choice] | None) -> str:
     if beside or len(answer.picked) != 1 or (answer.text or "").strip():
         return ""
     return answer.picked[0] if answer.picked[0] != MORE else ""
+
+
+def _write_call(call: Call) -> str:
+    """What the agent was told: its prompt, or where its session goes on, what came of its stop."""
+    told = call.resumes
+    if told is None:
+        return call.prompt
+    return f"Its session goes on with {told.stopped.tool}:\n\n{told.message or told.input}"
 
 
 def _write_ask(ask: Ask) -> str:
@@ -675,7 +691,7 @@ def _find_output(working: Sequence[Exchange]) -> str | None:
         meaning = exchange.meaning
         if isinstance(meaning, Process) and meaning.completed and meaning.comments.strip():
             return meaning.comments.strip()
-        if exchange.output:
+        if exchange.output and not exchange.stopped:
             return exchange.output
     return None
 

@@ -54,6 +54,8 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = 0
     timed_out: bool = False
     interrupted: bool = False
+    stopped: str = ""
+    """The tool that it stopped for in the middle; its session goes on with the answer."""
     truncated: bool = False
     pruned: bool = False
     """Texts of it were taken out of the journal."""
@@ -170,6 +172,7 @@ _ROLES = {
     "vote": "votes",
     "tie": "breaks the tie",
     "again": "says whether to make the interrupted call again",
+    "stop": "answers what the agent stopped for",
 }
 _VERDICTS = {"passed": "accepted", "failed": "not accepted", None: "open"}
 
@@ -283,9 +286,15 @@ def answer(exchange: Exchange) -> str:
 def _gist(exchange: Exchange) -> str:
     if exchange.route:
         return f"chose “{exchange.route}”"
+    if exchange.stopped:
+        return f"stopped for {exchange.stopped}"
     if exchange.accepted is None:
         return "" if exchange.pruned else "no answer to the question"
-    words = {"check": ("passed", "not passed"), "again": ("again", "stop")}
+    words = {
+        "check": ("passed", "not passed"),
+        "again": ("again", "stop"),
+        "stop": ("answered", "asked back"),
+    }
     return words.get(exchange.role, ("done", "not done"))[not exchange.accepted]
 
 

@@ -17,7 +17,7 @@ from quandary.model.calls import HUMAN, fold, is_human
 from quandary.model.text import suggest
 
 Way = Literal["argument", "stdin", "file"]
-Permissions = Literal["safe", "full"]
+Permissions = Literal["safe", "ask", "full"]
 ALWAYS = ("PATH", "HOME", "LANG", "TERM")
 """The variables that every agent sees."""
 MOST = 10 * 1024 * 1024
@@ -27,8 +27,8 @@ MOST = 10 * 1024 * 1024
 class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A program and its ways.
 
-    Its words may hold `{prompt}`, `{prompt_file}`, `{schema}` and `{schema_file}`. No shell ever
-    sees them.
+    Its words may hold `{prompt}`, `{prompt_file}`, `{schema}` and `{schema_file}`, those that have
+    it ask `{hooks}`, and those that resume it `{session}`. No shell ever sees them.
     """
 
     name: str
@@ -55,6 +55,14 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Nothing keeps it from changing things."""
     safe_values: dict[str, str] = {}
     """Variables that do the same."""
+    ask: tuple[str, ...] = ()
+    """Words that have it stop for whatever a person has to answer or allow."""
+    resume: tuple[str, ...] = ()
+    """Its words for a session that stopped, which need no prompt."""
+    session: str = ""
+    """The path to the name of its session."""
+    stopped: str = ""
+    """The path to the tool that it stopped for: an object with `id`, `name` and `input`."""
     full: tuple[str, ...] = ()
     """Words that let it do whatever it likes."""
     permissions: Permissions = "safe"
@@ -75,28 +83,35 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The version that what is known about it was tried with."""
 
 
-def words(agent: Agent, *, schema: bool = False, large: bool = False) -> tuple[str, ...]:
+def words(
+    agent: Agent, *, schema: bool = False, large: bool = False, resume: bool = False
+) -> tuple[str, ...]:
     """An agent's command line, with its placeholders still in place.
 
     What the settings and the permissions add stands at the end, or before a `--`.
     """
-    chosen = agent.large if large else agent.argv
-    granted = agent.full if agent.permissions == "full" else agent.safe
+    chosen = agent.resume if resume else agent.large if large else agent.argv
+    granted: tuple[str, ...] = getattr(agent, agent.permissions)
     model = (agent.model_flag, agent.model) if agent.model and agent.model_flag else ()
     more = (*granted, *model, *(agent.schema if schema else ()), *agent.args)
     place = chosen.index("--") if "--" in chosen else len(chosen)
     return (*chosen[:place], *more, *chosen[place:])
 
 
-def permit(agent: Agent, *, changes: bool) -> Agent:
-    """The agent as it is asked; where it may make changes, it may do whatever it likes."""
-    return replace(agent, permissions="full") if changes else agent
+def permit(agent: Agent, *, changes: bool, stops: bool = True) -> Agent:
+    """The agent as it is asked; where it may make changes, it may do whatever it likes.
+
+    Where nobody would answer what it stops for, it does not.
+    """
+    if changes or (agent.permissions == "ask" and not stops):
+        return replace(agent, permissions="full" if changes else "safe")
+    return agent
 
 
 def tell_permission(agent: Agent) -> str:
     """What is known of what it can change."""
-    if agent.permissions == "full":
-        return "full"
+    if agent.permissions != "safe":
+        return agent.permissions
     return "read-only" if agent.safe or agent.safe_values or agent.tried else "unknown"
 
 
@@ -153,6 +168,7 @@ def known_agents() -> tuple[Agent, ...]:
 _PLACEHOLDER = re.compile(r"\{[a-z_]+\}")
 _PROMPTS = {"{prompt}", "{prompt_file}"}
 _SCHEMAS = {"{schema}", "{schema_file}"}
+_STOPS = ("ask", "resume", "session", "stopped")
 _TAKEN_BY = {"argument": {"{prompt}"}, "file": {"{prompt_file}"}, "stdin": set[str]()}
 
 
@@ -249,7 +265,12 @@ def _misfits(agent: Agent, given: dict[str, Any]) -> list[str]:
         problems.append("schema needs {schema} or {schema_file}")
     if agent.model and not agent.model_flag:
         problems.append("model is for agents known from the start; put it into argv")
-    unread = ("usage", "failure") if agent.output == "text" else ()
+    missing = [key for key in _STOPS if not getattr(agent, key)]
+    if agent.permissions == "ask" and missing:
+        problems.append(f'permissions = "ask" needs {", ".join(missing)}')
+    if agent.resume and "{session}" not in agent.resume:
+        problems.append("resume needs {session}")
+    unread = ("usage", "failure", "session", "stopped") if agent.output == "text" else ()
     problems += [f"{key} needs an output of json" for key in unread if given.get(key)]
     filled = [key for key in ("safe", "full", "args") if _placeholders(getattr(agent, key))]
     return problems + [f"{key} cannot have placeholders" for key in filled]
@@ -280,8 +301,12 @@ KEYS: dict[str, tuple[Any, str]] = {
     "failure": (str | _Texts, _PATHS),
     "schema": (_Texts, _FLAGS),
     "env": (tuple[_Variable, ...], 'a list of names of variables, like ["HTTPS_PROXY"]'),
-    "permissions": (Permissions, "'safe' or 'full'"),
+    "permissions": (Permissions, "'safe', 'ask' or 'full'"),
     "safe": (_Texts, _FLAGS),
+    "ask": (_Texts, _FLAGS),
+    "resume": (_Words, _PROGRAM),
+    "session": (str, 'a path, like "session_id"'),
+    "stopped": (str, 'a path, like "deferred_tool_use"'),
     "full": (_Texts, _FLAGS),
     "args": (_Texts, _FLAGS),
     "model": (_Model, "the name of a model"),
@@ -299,9 +324,13 @@ def _value(key: str, given: object) -> object:
     paths: Sequence[str] = ()
     if key in ("usage", "failure"):
         paths = value = (value,) if isinstance(value, str) else value
+    elif key in ("session", "stopped"):
+        paths = (value,)
     elif key == "output" and value != "text":
         kind, _, text = value.partition(":")
         paths = text.split("|") if kind in ("json", "jsonl") else ("",)
-    if not all(map(parse_path, paths)) or (key in ("argv", "large") and not value[0].strip()):
+    if not all(map(parse_path, paths)) or (
+        key in ("argv", "large", "resume") and not value[0].strip()
+    ):
         raise ValueError(key)
     return value

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from quandary.desk.walks import find_parked
 from quandary.doors.hosts import hooks, sessions
 from quandary.journal import runs as driver
 from quandary.journal.store import open_store
@@ -119,13 +120,14 @@ def headless(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """A project whose user has headless sessions parked, seen by the hook of one."""
     config = tmp_path / "config" / "quandary"
     config.mkdir(parents=True)
-    (config / "config.toml").write_text("[hooks]\npark = true\n", encoding="utf-8")
+    settings = "[hooks]\npark = true\n[permissions]\npark = true\n"
+    (config / "config.toml").write_text(settings, encoding="utf-8")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv(hooks.ATTENDED, "0")
     return project
 
 
-def pre(project: Project, call: str = "toolu_1", **more: str) -> dict[str, Any]:
+def pre(project: Project, call: str = "toolu_1", **more: Any) -> dict[str, Any]:  # noqa: ANN401
     """What our hook says before a question."""
     said: dict[str, Any] = {"session_id": SESSION, "cwd": str(project.folder), "tool_use_id": call}
     said |= {"tool_name": "AskUserQuestion", "tool_input": {"questions": [QUESTION]}, **more}
@@ -152,7 +154,7 @@ def test_a_parked_call_gets_its_answer_when_the_session_is_resumed(headless: Pro
     refused = headless.call("resume", run)
     assert (refused.status, "still waits" in refused.err) == (1, True)
     answer(headless, run)
-    found = sessions.find_parked(open_store(headless.store), run)
+    found = find_parked(open_store(headless.store), run)
     assert (found.session, found.folder) == (SESSION, str(headless.folder.resolve()))
     assert found.words[:4] == ["claude", "-p", "--resume", SESSION]
     said = pre(headless)
@@ -209,3 +211,96 @@ def test_a_run_with_no_session_cannot_be_resumed(project: Project) -> None:
     """What an agent asked by itself goes on by itself."""
     ended = project.call("resume", project.ask())
     assert (ended.status, "no session was parked" in ended.err) == (1, True)
+
+
+# -- permissions -----------------------------------------------------------------------------------
+
+TOUCH = {"command": "touch made.txt"}
+BASH: dict[str, Any] = {"tool_name": "Bash", "tool_input": TOUCH, "permission_mode": "default"}
+
+
+def say(project: Project, run: str, code: str = "", text: str | None = None) -> None:
+    """Have a person say something in the browser."""
+    reply = Reply((Answer("1:", (code,) if code else (), text),))
+    driver.advance(open_store(project.store), run, reply, who="person", through="web")
+
+
+def test_a_parked_permission_is_used_once_when_the_session_is_resumed(headless: Project) -> None:
+    """Set aside until somebody allows it; handed over once, it is not allowed a second time."""
+    assert pre(headless, **BASH)["permissionDecision"] == "defer"
+    (run,) = waiting(headless)
+    assert (headless.call("resume", run).status, len(waiting(headless))) == (1, 1)
+    say(headless, run, "ONE")
+    assert find_parked(open_store(headless.store), run).session == SESSION
+    said = pre(headless, **BASH)
+    assert (said["permissionDecision"], said["updatedInput"]) == ("allow", TOUCH)
+    again = pre(headless, **BASH)
+    assert again["permissionDecision"] == "deny"
+    assert "used already" in again["permissionDecisionReason"]
+    ended = headless.call("resume", run)
+    assert (ended.status, "resumed with run" in ended.err) == (1, True)
+
+
+def test_a_parked_permission_is_denied_with_words(headless: Project) -> None:
+    """The words reach the agent, and the session can be resumed for that."""
+    pre(headless, **BASH)
+    (run,) = waiting(headless)
+    say(headless, run, text="after the audit")
+    assert find_parked(open_store(headless.store), run).folder == str(headless.folder.resolve())
+    said = pre(headless, **BASH)
+    assert said["permissionDecision"] == "deny"
+    assert said["permissionDecisionReason"] == "after the audit"
+
+
+def test_a_permission_waits_while_a_question_of_its_message_does(headless: Project) -> None:
+    """One of them is set aside, whichever it is; the other is to be made again."""
+    assert pre(headless)["permissionDecision"] == "defer"
+    said = pre(headless, "toolu_2", **BASH)
+    assert said["permissionDecision"] == "deny"
+    assert "Ask this one again" in said["permissionDecisionReason"]
+    assert len(waiting(headless)) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "parked"),
+    [
+        ({}, True),
+        ({"permission_mode": "bypassPermissions"}, False),
+        ({"permission_mode": "dontAsk"}, False),
+        ({"permission_mode": "acceptEdits"}, True),
+        ({"permission_mode": "acceptEdits", "tool_name": "Write"}, False),
+        ({"tool_name": "Write"}, True),
+        ({"tool_name": "mcp__mail__send"}, True),
+        ({"tool_name": "Read"}, False),
+        ({"agent_id": "a1"}, False),
+        ({"session_id": "--resume"}, False),
+    ],
+)
+def test_a_session_is_parked_where_its_host_would_ask(
+    headless: Project, more: dict[str, str], parked: bool
+) -> None:
+    """Not for what only looks, in no mode in which nobody is asked, and never in a sub-agent."""
+    assert bool(pre(headless, **{**BASH, **more})) == parked
+    assert bool(waiting(headless)) == parked
+
+
+def test_a_rule_decides_before_a_session_is_parked(headless: Project, tmp_path: Path) -> None:
+    """What a rule allows or denies needs nobody, and is recorded as the rule's."""
+    rules = '[permissions.rules]\ntouching = "allow Bash command=touch"\n'
+    config = tmp_path / "config" / "quandary" / "config.toml"
+    config.write_text(f"[permissions]\npark = true\n{rules}", encoding="utf-8")
+    assert pre(headless, **BASH)["permissionDecision"] == "allow"
+    assert waiting(headless) == []
+
+
+def test_a_session_of_another_machine_is_not_resumed_here(headless: Project) -> None:
+    """The folder may be there too, but the session is not."""
+    here = os.uname()
+    there = os.uname_result((here.sysname, "elsewhere", here.release, here.version, here.machine))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "uname", lambda: there)
+        pre(headless, **BASH)
+    (run,) = waiting(headless)
+    say(headless, run, "ONE")
+    ended = headless.call("resume", run)
+    assert (ended.status, "on elsewhere" in ended.err) == (1, True)

@@ -30,12 +30,14 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from quandary.desk import reply, returns
 from quandary.desk.authority import Caller
 from quandary.desk.sheets import Sheet, Shown, make_sheets, shorten
 from quandary.desk.state import hand_over
 from quandary.errors import ContextRequired, ParseError, QuandaryError, Rejected
+from quandary.flows.stops import TOOL, label_of, options_of, previews_of, read_question
 from quandary.flows.wording import require_filled
 from quandary.journal import chance
 from quandary.journal import runs as driver
@@ -43,7 +45,8 @@ from quandary.journal.entries import Answered, Asked, Asker, Noted, sha256
 from quandary.journal.policy import read_policy
 from quandary.journal.store import open_store
 from quandary.model import keys
-from quandary.model.asks import Answer, Ask, Choice, Outcome, Preamble, Question, Reading, Reply
+from quandary.model.asks import Answer, Ask, Outcome, Preamble, Question, Reading, Reply
+from quandary.model.calls import STEP
 from quandary.model.text import LETTERS
 from quandary.settings import project_of, read_settings, state_folder, user_settings
 
@@ -57,7 +60,6 @@ _SERVED: ContextVar[tuple[Store, Callable[[], bool]] | None] = ContextVar("_SERV
 """The store of a server that answers a hook itself, and whether the host still waits for that."""
 HOOK = Caller("agent", "hook")
 """What a hook does by itself is the agent's doing."""
-TOOL = re.compile(r"(?:mcp__.+__)?AskUserQuestion")
 WAIT = 600
 """Seconds that a person has in the inbox, unless the settings say otherwise."""
 LONGEST = 24 * 3600
@@ -74,7 +76,6 @@ _FORGOTTEN = 30 * 24 * 3600
 LOOK = 0.5
 """Seconds after which we see whether the host is still there."""
 _GONE = "the host no longer waits for it"
-_RECOMMENDED = re.compile(r"\s*[(\[]\s*recommended\s*[)\]]", re.IGNORECASE)
 _LETTERED = re.compile(r"(?:^|(?<=[\s(]))\(?([A-Z]|\d{1,2})[).:]\s+\S")
 _NAMED = re.compile(r"(?<!\w)\(?([A-Za-z]{1,3})-?(\d{1,2})(?:\)|[.:](?=\s))")
 _RANGE = re.compile(
@@ -143,15 +144,17 @@ def respond(event: str, data: bytes, host: str = "claude") -> bytes:
         from quandary.doors.hosts import sessions  # noqa: PLC0415 - not around questions
 
         return sessions.tell_decided(said)
+    if STEP in os.environ:  # what an agent of a walk stops for is asked in the run of that walk
+        from quandary.doors.hosts import sessions  # noqa: PLC0415 - not around questions
+
+        return sessions.hold(said) if event == "pre" else b""
     call = read_call(said)
-    if event == "permission" or (event == "post" and call is None):
+    if event == "permission" or call is None:
         if call is None and not user_settings().table("permissions"):
             return b""
         from quandary.doors.hosts import permissions  # noqa: PLC0415 - not around questions
 
         return permissions.respond(event, said, host)
-    if call is None:
-        return b""
     where = find_folder(said)
     store = open_journal(where)
     if event == "post":
@@ -159,7 +162,7 @@ def respond(event: str, data: bytes, host: str = "claude") -> bytes:
         return b""
     settings = hook_settings(where)
     output = judge(call, store, project_of(where), settings)
-    if DECISION not in (output or ()) and is_headless(said, settings):
+    if DECISION not in (output or ()) and is_headless(said, read_park(settings.table("hooks"))):
         from quandary.doors.hosts import sessions  # noqa: PLC0415 - not around every question
 
         output = sessions.park(call, store, project_of(where), os.path.realpath(where)) or output
@@ -174,15 +177,20 @@ def find_folder(said: dict[str, Any]) -> str:
     return where if isinstance(where, str) and os.path.isdir(where) else os.curdir
 
 
-def is_headless(said: dict[str, Any], settings: Settings) -> bool:
+def is_headless(said: dict[str, Any], park: bool) -> bool:
     """Whether a session is to be parked while it waits: nobody is at it, and it can be resumed.
 
     A sub-agent that is deferred ends without a word.
     """
-    wanted = settings.table("hooks").get("park", False)
+    return park and os.environ.get(ATTENDED) == "0" and not said.get("agent_id")
+
+
+def read_park(table: dict[str, Any], name: str = "hooks") -> bool:
+    """Whether sessions are parked, as a table of the settings says."""
+    wanted = table.get("park", False)
     if not isinstance(wanted, bool):
-        raise ParseError(f"[hooks] park is true or false, not {wanted!r}")
-    return wanted and os.environ.get(ATTENDED) == "0" and not said.get("agent_id")
+        raise ParseError(f"[{name}] park is true or false, not {wanted!r}")
+    return wanted
 
 
 def hook_settings(where: str | None = None) -> Settings:
@@ -219,7 +227,7 @@ class ToolCall(NamedTuple):
 
     def labels(self, question: Question) -> dict[str, str]:
         """The options of a question by their codes, spelt as the host spells them."""
-        return dict(zip(LETTERS, map(_label, _options(self.entry(question))), strict=False))
+        return dict(zip(LETTERS, map(label_of, options_of(self.entry(question))), strict=False))
 
     def entry(self, question: Question) -> dict[str, Any]:
         """The question as the host sent it."""
@@ -247,7 +255,7 @@ class ToolCall(NamedTuple):
     def may_be_routed(self) -> bool:
         """Whether a call can be answered here, with nothing of it lost."""
         texts = [question.text for question in self.questions]
-        options = [len(_options(entry)) for entry in self.input["questions"]]
+        options = [len(options_of(entry)) for entry in self.input["questions"]]
         shown = [len(question.choices) for question in self.questions]
         return bool(self.id) and all(texts) and len(set(texts)) == len(texts) and options == shown
 
@@ -279,31 +287,9 @@ def read_asker(data: dict[str, Any]) -> Asker:
 
 
 def _read_question(number: int, entry: dict[str, Any]) -> Question:
-    text = str(entry.get("question") or "").strip()
-    choices = []
-    for code, option in zip(LETTERS, _options(entry), strict=False):
-        label, marks = _RECOMMENDED.subn("", _label(option))
-        description = option.get("description") if isinstance(option, dict) else ""
-        choices.append(Choice(code, label, str(description or ""), recommended=bool(marks)))
+    question = read_question(number, entry)
     own = str(entry.get("id") or entry.get("question_id") or "")
-    return Question(
-        key=f"{number}:",
-        header=str(entry.get("header") or ""),
-        text=text,
-        choices=tuple(choices),
-        multi=entry.get("multiSelect") is True,
-        item=str(number),
-        id=own if keys.is_valid(own) else question_id(text),
-    )
-
-
-def _options(entry: object) -> list[Any]:
-    found = entry.get("options") if isinstance(entry, dict) else None
-    return found if isinstance(found, list) else []
-
-
-def _label(option: object) -> str:
-    return str(option.get("label", "")) if isinstance(option, dict) else str(option)
+    return replace(question, id=own if keys.is_valid(own) else question_id(question.text))
 
 
 def question_id(text: str) -> str:
@@ -350,7 +336,7 @@ def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[st
     The host shows more of an option that has a preview than a preference is bound to, and options
     that have no letter besides.
     """
-    options = [option for entry in call.input["questions"] for option in _options(entry)]
+    options = [option for entry in call.input["questions"] for option in options_of(entry)]
     if len(options) > sum(len(question.choices) for question in call.questions):
         return None
     if any(isinstance(option, dict) and option.get("preview") for option in options):
@@ -462,15 +448,16 @@ def measure_time(call: ToolCall, milliseconds: object) -> float | None:
 
 
 def _time_file(call: ToolCall) -> str:
-    return _file_of(f"{call.session}\n{call.id}".encode(errors="replace"))
+    return file_of(f"{call.session}\n{call.id}".encode(errors="replace"))
 
 
 def _pair_file(call: ToolCall) -> str:
     given = msgspec.json.encode(call.input, order="deterministic")
-    return _file_of(f"{call.session}\n".encode(errors="replace") + given)
+    return file_of(f"{call.session}\n".encode(errors="replace") + given)
 
 
-def _file_of(known: bytes) -> str:
+def file_of(known: bytes) -> str:
+    """Where something is kept that two hooks have to know."""
     return os.path.join(state_folder(), "hooks", sha256(known).hexdigest()[:32])
 
 
@@ -508,11 +495,11 @@ def begin_record(
     prefer: bool = False,
     ask: Ask | None = None,
     expires: datetime | None = None,
-    folder: str = "",
+    parked: dict[str, str] | None = None,
 ) -> State:
     """The record of a question; it is begun by whoever comes first.
 
-    The `folder` is where a session that is parked with it can be resumed.
+    A session that is `parked` with it can be resumed.
     """
     if ask is None:
         context = question.text or question.header or "A question without words."
@@ -522,7 +509,7 @@ def begin_record(
     return driver.begin(
         store,
         "question",
-        arguments | ({"folder": folder} if folder else {}),
+        arguments | (parked or {}),
         project=project,
         **HOOK.source,
         name=name,
@@ -684,12 +671,7 @@ def make_ask(call: ToolCall, question: Question, project: str) -> Ask:
     where = f" at work in {os.path.basename(project)}" if project else ""
     which = f", as question {number} of {count}" if count > 1 else ""
     context = f"An agent{where} asks this{which}. It waits for you to answer."
-    blocks = []
-    for option in _options(call.entry(question)):
-        preview = option.get("preview") if isinstance(option, dict) else None
-        if isinstance(preview, str) and preview.strip():
-            blocks.append(f"**{option.get('label')}**\n\n{preview.strip()}")
-    preamble = Preamble(context, tuple(blocks))
+    preamble = Preamble(context, previews_of(call.entry(question)))
     return Ask(question.key, "transition", preamble, (question,), require="person")
 
 

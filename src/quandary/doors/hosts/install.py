@@ -87,6 +87,8 @@ class Gate(NamedTuple):
     server: str = ""
     """The address of a server that answers in the place of our command; nothing where none does."""
     token: str = ""
+    park: bool = False
+    """Whether sessions without a window are set aside before they use a tool."""
 
     @property
     def matcher(self) -> str:
@@ -441,7 +443,8 @@ class Hooks(NamedTuple):
     def _matcher(self, event: str) -> str:
         if event == "SessionStart":
             return STARTS
-        return self.gate.matcher if self.gate and event != "PreToolUse" else MATCHER
+        gate = self.gate if event != "PreToolUse" or (self.gate and self.gate.park) else None
+        return gate.matcher if gate else MATCHER
 
     def add(self, text: str) -> str:
         """One more group for each event, behind those that are there."""

@@ -18,30 +18,33 @@ import msgspec
 
 from quandary.desk import permits, reply
 from quandary.desk.permits import Rule, find_rule, read_rules
+from quandary.desk.walks import name_parked
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.hooks import HOOK, MARGIN
 from quandary.errors import ParseError, Rejected
-from quandary.flows.permit import APPROVE, KEY, ONCE, REVISE, SESSION, Terms
+from quandary.flows.permit import APPROVE, KEY, ONCE, SESSION, Terms, tell_agent
 from quandary.journal import chance
 from quandary.journal import runs as driver
 from quandary.journal.entries import Asker, Source, read_beginning
 from quandary.model.asks import Answer, Reply
-from quandary.model.requests import PLANS, PermitRequest
+from quandary.model.requests import PLANS, PermitRequest, name_action
 from quandary.settings import project_of, user_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from quandary.desk.permits import Verdict
     from quandary.journal.store import State, Store
 
 KNOWN_HOSTS = ("claude", "codex", "copilot", "gemini", "qwen")
-KEYS = ("route", "tools", "wait", "ask", "rules")
-_ACTIONS = {
-    **dict.fromkeys(("Bash", "shell", "bash", "run_shell_command"), "run a command"),
-    **dict.fromkeys(("Edit", "MultiEdit", "NotebookEdit", "edit", "replace"), "edit a file"),
-    **dict.fromkeys(("Write", "write_file", "create"), "write a file"),
-    **dict.fromkeys(("WebFetch", "WebSearch", "web_fetch"), "fetch from the network"),
-    **dict.fromkeys(PLANS, "carry out a plan"),
-}
+KEYS = ("route", "tools", "wait", "ask", "rules", "park")
+PARKED = (
+    *("Bash", "PowerShell", "Monitor", "Edit", "MultiEdit", "NotebookEdit", "Write"),
+    *("WebFetch", "WebSearch", *PLANS, "mcp__*"),
+)
+"""Tools of Claude Code that do more than look at files."""
+_MODES = {"default": PARKED, "plan": PARKED, "acceptEdits": (*PARKED[:3], *PARKED[7:])}
+"""In which of its modes it would ask, and about what."""
 
 
 class Permissions(NamedTuple):
@@ -53,10 +56,25 @@ class Permissions(NamedTuple):
     ask: tuple[str, ...] = ()
     """What the host is told to ask about."""
     rules: tuple[Rule, ...] = ()
+    park: bool = False
 
     def concerns(self, tool: str) -> bool:
         """Whether a tool goes to the inbox."""
-        return self.inbox and any(fnmatchcase(tool, one) for one in self.tools)
+        return self.inbox and _fits(tool, self.tools)
+
+    def parks(self, tool: str, said: dict[str, Any]) -> bool:
+        """Whether a session is parked before it uses a tool about which its host would ask."""
+        asked = _MODES.get(str(said.get("permission_mode")), ())
+        return hooks.is_headless(said, self.park) and _fits(tool, self.tools) and _fits(tool, asked)
+
+
+def _fits(tool: str, names: Iterable[str]) -> bool:
+    return any(fnmatchcase(tool, one) for one in names)
+
+
+def may_ask(tool: str) -> bool:
+    """Whether somebody has to allow the use of a tool."""
+    return _fits(tool, PARKED)
 
 
 def read_permissions(table: dict[str, Any]) -> Permissions:
@@ -73,7 +91,8 @@ def read_permissions(table: dict[str, Any]) -> Permissions:
         if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
             raise ParseError(f'[permissions] {name} is a list of texts, like ["Bash"]')
     tools, ask = map(tuple, lists)
-    return Permissions(route == "inbox", tools, float(wait), ask, read_rules(table.get("rules")))
+    rules, park = read_rules(table.get("rules")), hooks.read_park(table, "permissions")
+    return Permissions(route == "inbox", tools, float(wait), ask, rules, park)
 
 
 def user_permissions() -> Permissions:
@@ -94,6 +113,8 @@ class Stop(NamedTuple):
     """What the host would change to allow the same for the rest of its session."""
     agent: str = ""
     """The id of a sub-agent."""
+    call: str = ""
+    """The host's own name for this use of the tool; its permission event has none."""
     asker: Asker = Asker()
 
     @property
@@ -118,9 +139,8 @@ def read_stop(said: dict[str, Any], host: str, folder: str) -> Stop | None:
         return None
     grants = _find_grants(said.get("permission_suggestions"))
     mode = said.get("permission_mode")
-    action = _ACTIONS.get(tool, f"use {tool}")
     request = PermitRequest(
-        action=action,
+        action=name_action(tool),
         input=msgspec.json.format(msgspec.json.encode(given), indent=2).decode(),
         tool=tool,
         folder=folder,
@@ -132,7 +152,8 @@ def read_stop(said: dict[str, Any], host: str, folder: str) -> Stop | None:
         takes=("text" if tool == "Bash" else "json") if host == "claude" else "",
     )
     asker = Asker(host, request.session, request.agent, str(said.get("model") or ""))
-    return Stop(host, request, given, grants, str(said.get("agent_id") or ""), asker)
+    agent, call = (str(said.get(name) or "") for name in ("agent_id", "tool_use_id"))
+    return Stop(host, request, given, grants, agent, call, asker)
 
 
 def _find_grants(suggested: object) -> list[dict[str, Any]]:
@@ -177,13 +198,22 @@ def respond(event: str, said: object, host: str) -> bytes:
         output = hooks.ask_person(hooks.pair(call), store, project, settings)
         return b"" if output is None else msgspec.json.encode(_as_permission(output))
     wanted, stop = user_permissions(), read_stop(said, host, os.path.realpath(where))
-    if stop is None or not (wanted.inbox or wanted.rules):
+    if stop is None:
         return b""
     if event == "post":
         if wanted.concerns(stop.request.tool):
             close_answered(hooks.open_journal(where), stop)
         return b""
-    output = decide(hooks.open_journal(where, asks=True), stop, project, wanted)
+    output = None
+    if event == "permission":
+        if wanted.inbox or wanted.rules:
+            output = decide(hooks.open_journal(where, asks=True), stop, project, wanted)
+    elif wanted.parks(stop.request.tool, said):
+        from quandary.doors.hosts import sessions  # noqa: PLC0415 - only for what is parked
+
+        output = sessions.park_permission(
+            hooks.open_journal(where, asks=True), stop, project, wanted.rules
+        )
     return b"" if output is None else msgspec.json.encode(output)
 
 
@@ -204,42 +234,61 @@ def decide(store: Store, stop: Stop, project: str, wanted: Permissions) -> dict[
 
     Only what a person did with their own hand counts: what the host reports, an agent could forge.
     """
-    verdict = find_rule(wanted.rules, stop.request)
-    if verdict is not None:
-        state = begin_permit(store, stop, project, None, verdict)
-    elif wanted.concerns(stop.request.tool):
-        state = ask_in_inbox(store, stop, project, wanted.wait)
-    else:
+    result = decide_by_rule(store, stop, project, wanted.rules)
+    if result is None and wanted.concerns(stop.request.tool):
+        result = take_decision(store, ask_in_inbox(store, stop, project, wanted.wait))
+    return None if result is None else tell(stop, result)
+
+
+def decide_by_rule(
+    store: Store, stop: Stop, project: str, rules: Sequence[Rule]
+) -> dict[str, Any] | None:
+    """What a rule decides, recorded as such; nothing where none does."""
+    verdict = find_rule(rules, stop.request)
+    if verdict is None:
         return None
-    if state.deed is not None:  # what is handed over is used by that
+    return take_decision(store, begin_permit(store, stop, project, None, verdict), ruled=True)
+
+
+def take_decision(store: Store, state: State, *, ruled: bool = False) -> dict[str, Any] | None:
+    """What was decided, which is used up by that; nothing where no person and no rule did."""
+    if state.deed is not None:
         done = permits.take_use(store, HOOK, state)
         state = done if done is not None else driver.look(store, state.run)
     found = driver.answer_of(store, state.run) if state.status == "done" else None
-    counts = found is not None and (verdict is not None or found[0].in_person)
-    return tell(stop, state.result) if counts else None
+    return state.result if found is not None and (ruled or found[0].in_person) else None
 
 
 def begin_permit(
-    store: Store, stop: Stop, project: str, wait: float | None, verdict: Verdict | None = None
+    store: Store,
+    stop: Stop,
+    project: str,
+    wait: float | None,
+    verdict: Verdict | None = None,
+    parked: dict[str, str] | None = None,
 ) -> State:
-    """Begin the run of a stop; a rule decides it at once, as a policy with the rule's name."""
+    """Begin the run of a stop; a rule decides it at once, as a policy with the rule's name.
+
+    What a session is parked with is begun once, however often its host asks.
+    """
     ruled = None
     if verdict is not None:
         ruled = Source("policy", "rule", verdict.rule.name), verdict.code
     arguments, documents = msgspec.to_builtins(Terms(stop.request)), dict[str, bytes]()
     if plan := stop.request.plan:
-        from quandary.desk.attachments import Attaching, take  # noqa: PLC0415 - only for plans
+        from quandary.desk import attachments  # noqa: PLC0415 - only for plans
 
-        (shown,) = take(HOOK, [Attaching(name="plan.md", text=plan)])
+        (shown,) = attachments.take(HOOK, [attachments.Attaching(name="plan.md", text=plan)])
         arguments["attached"], documents = [msgspec.to_builtins(shown.about)], {"@1": shown.data}
     return driver.begin(
         store,
         "permit",
-        arguments,
+        arguments | (parked or {}),
         documents=documents,
         project=project,
         **HOOK.source,
-        name=stop.name + chance.stamp(chance.now()),
+        name=name_parked(**parked) if parked else stop.name + chance.stamp(chance.now()),
+        once=parked is not None,
         expires=chance.now() + timedelta(seconds=wait + MARGIN) if wait else None,
         asker=stop.asker,
         ruled=ruled,
@@ -283,22 +332,14 @@ def _newest(store: Store, name: str) -> str:
 
 def tell(stop: Stop, result: dict[str, Any]) -> dict[str, Any] | None:
     """What was decided, as the host wants to hear it."""
-    allowed, words = result["decision"] == "allow", str(result.get("message") or "")
-    who = "A rule of the person's" if result.get("by") == "policy" else "The person"
-    message = words or f"{who} denied this in quandary."
-    if stop.request.tool in PLANS and not allowed:
-        revised = "wants the plan revised" if result["code"] == REVISE else "rejected the plan"
-        message = f"The person {revised}. {words}".strip()
+    allowed, message, text = tell_agent(stop.request, result)
     if stop.host == "gemini":
         return None if allowed else {"decision": "deny", "reason": message}
-    decision: dict[str, Any] = {"behavior": "allow"} if allowed else {"behavior": "deny"}
+    decision: dict[str, Any] = {"behavior": "allow" if allowed else "deny"}
     if not allowed:
         decision["message"] = message
-    elif stop.request.tool in PLANS:
-        plan = f"{stop.request.plan.rstrip()}\n\n## Remarks of the person\n\n{words}\n"
-        decision["updatedInput"] = {**stop.input, "plan": plan} if words else stop.input
-    elif "input" in result:
-        decision["updatedInput"] = msgspec.json.decode(result["input"])
+    elif stop.request.tool in PLANS or "input" in result:
+        decision["updatedInput"] = msgspec.json.decode(text)
     if allowed and result["code"] == SESSION:
         decision["updatedPermissions"] = stop.grants
     return decision if stop.host == "copilot" else _permission(decision)

@@ -1,34 +1,41 @@
 """Sessions of a host: told what was decided when they start, parked while nobody is at them.
 
-A session that nobody attends cannot show its question. With `[hooks] park = true`, the hook has
-Claude Code set the call aside and end; the question waits in the inbox. When it is answered, the
-session is resumed in its folder: the host then asks the hook about the same call once more, and
-gets the answer.
+A session that nobody attends cannot show its question. With `park = true` in `[hooks]`, the hook
+has Claude Code set the call aside and end; the question waits in the inbox. When it is answered,
+the session is resumed in its folder: the host then asks the hook about the same call once more, and
+gets the answer. With `park = true` in `[permissions]`, so it is with what somebody has to allow.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from quandary.desk import notices, reply
 from quandary.desk.decisions import find_decisions
-from quandary.doors.hosts import hooks
+from quandary.desk.permits import why_over
+from quandary.desk.state import hand_over
+from quandary.desk.walks import describe_parked
+from quandary.doors.hosts import hooks, permissions
 from quandary.doors.hosts.hooks import DECISION, HOOK, find_folder
 from quandary.errors import Rejected
+from quandary.flows.permit import tell_agent
+from quandary.flows.stops import TOOL
 from quandary.journal import runs as driver
-from quandary.journal.entries import Noted, read_beginning
-from quandary.journal.history import HANDED
 from quandary.journal.store import NoStore, open_store
+from quandary.model.calls import SESSION, STEP, Resumption
 from quandary.model.text import printable, shorten
 from quandary.settings import project_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quandary.desk.permits import Rule
     from quandary.doors.hosts.hooks import ToolCall
+    from quandary.doors.hosts.permissions import Stop
     from quandary.journal.store import State, Store
 
 MOST = 2000
@@ -81,74 +88,135 @@ def _quote(**said: str) -> str:
 
 # -- parked ----------------------------------------------------------------------------------------
 
-_SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""How Claude Code names one; nothing else becomes a word of a command line."""
+_ANOTHER = "Another question waits for the person. Ask this one again after its answer."
+_WAITS = "It waits for the person in quandary."
 
 
 def park(call: ToolCall, store: Store, project: str, folder: str) -> dict[str, Any] | None:
-    """Have the host set a call aside until its questions are answered, or hand it the answers.
-
-    Of several calls in one message, the host keeps only the last that is set aside. So one of them
-    is, and the others are to be made again.
-    """
-    fits = _SESSION.fullmatch(call.session) and call.may_be_routed
+    """Have the host set a call aside until its questions are answered, or hand it the answers."""
+    fits = SESSION.fullmatch(call.session) and call.may_be_routed
     if not fits or hooks.find_relayed_run(call, store, project) is not None:
         return None
     notices.watch_store(store)
+    parked = describe_parked(call.session, folder, call.id)
     states = [
         hooks.begin_record(
-            store, call, one, project, ask=hooks.make_ask(call, one, project), folder=folder
+            store, call, one, project, ask=hooks.make_ask(call, one, project), parked=parked
         )
         for one in call.questions
     ]
-    own = {state.run for state in states}
-    if any(run < min(own) for run in _waiting(store, call.session) - own):
-        for run in own:
-            with suppress(Rejected):
-                reply.withdraw(store, HOOK, run, "another question of its session waits already")
-        reason = "Another question waits for the person. Ask this one again after its answer."
-        return hooks.make_decision("deny", reason)
-    if any(state.status == "waiting" for state in states):
-        return hooks.make_decision("defer", "The question waits for the person in quandary.")
+    if aside := _set_aside(store, call.session, states):
+        return aside
     nothing = "Nobody answered in quandary, and nothing was decided; stop here."
     answered = hooks.hand_over_answers(call, store, states)
     return answered or hooks.make_decision("deny", nothing)
 
 
-def _waiting(store: Store, session: str) -> set[str]:
-    """The runs of a session that wait."""
+def park_permission(
+    store: Store, stop: Stop, project: str, rules: Sequence[Rule]
+) -> dict[str, Any] | None:
+    """Have the host set aside what a person has to allow, unless a rule decides; or hand it over.
+
+    What was handed over once is not allowed again: the agent has to ask anew.
+    """
+    result = permissions.decide_by_rule(store, stop, project, rules)
+    session = stop.request.session
+    if result is None and SESSION.fullmatch(session) and stop.call:
+        parked = describe_parked(session, stop.request.folder, stop.call)
+        state = permissions.begin_permit(store, stop, project, None, parked=parked)
+        if aside := _set_aside(store, session, [state]):
+            return aside
+        over = state.status == "done" and state.result.get("used")
+        result = None if over else permissions.take_decision(store, state)
+        hand_over(store, HOOK, driver.look(store, state.run))
+        if result is None:
+            return hooks.make_decision("deny", f"{why_over(store, state)}.")
+    return None if result is None else _tell_before(stop, result)
+
+
+def _tell_before(stop: Stop, result: dict[str, Any]) -> dict[str, Any]:
+    """What was decided, in the words of the event before a tool is used."""
+    allowed, message, text = tell_agent(stop.request, result)
+    if not allowed:
+        return hooks.make_decision("deny", message)
+    given = msgspec.json.decode(text)
+    return hooks.make_decision("allow", "It was allowed in quandary.", updatedInput=given)
+
+
+def _set_aside(store: Store, session: str, states: Sequence[State]) -> dict[str, Any] | None:
+    """Set aside what still waits for an answer.
+
+    Of several calls in one message, the host keeps only the last that is set aside. So one of them
+    is, and the others are to be made again.
+    """
+    own = {state.run for state in states}
     named = store.named(f"hook\n{session}\n", f"hook\n{session}\n~")
     rows = (store.require_run(run) for run in named.values())
-    return {row.id for row in rows if row.status == "waiting"}
+    waiting = {row.id for row in rows if row.waits == "person"}
+    if any(run < min(own) for run in waiting - own):
+        for run in own:
+            with suppress(Rejected):
+                reply.withdraw(store, HOOK, run, "another question of its session waits already")
+        return hooks.make_decision("deny", _ANOTHER)
+    return hooks.make_decision("defer", _WAITS) if waiting & own else None
 
 
-class Parked(NamedTuple):
-    """A session that can be resumed, and where."""
-
-    session: str
-    folder: str
-
-    @property
-    def words(self) -> list[str]:
-        """What resumes it; without a tool for prompts, it does not know its question tool."""
-        return ["claude", "-p", "--resume", self.session, "--permission-prompt-tool", "stdio"]
+# -- in a walk -------------------------------------------------------------------------------------
 
 
-def find_parked(store: Store, run: str) -> Parked:
-    """The session that was parked with a question, once all questions of its call are answered."""
-    body, arguments = read_beginning(store, run)
-    session, folder = (str(arguments.get(name) or "") for name in ("session", "folder"))
-    if body.flow != "question" or not folder or not _SESSION.fullmatch(session):
-        raise Rejected(f"no session was parked with run {run}; see quandary next {run}")
-    first = f"hook\n{session}\n{arguments.get('call')}\n"
-    for one in store.named(first, f"{first}~").values():
-        state: State = driver.look(store, one)
-        if state.status == "waiting":
-            raise Rejected(f"run {one} still waits for an answer: quandary next {one}")
-        for entry in store.entries(one, kinds=("noted",)):
-            noted = entry.read()
-            if isinstance(noted, Noted) and (noted.kind, noted.through) == (HANDED, "hook"):
-                raise Rejected(f"the session was resumed with run {one} already")
-    if not os.path.isdir(folder) or project_of(folder) != body.project:
-        raise Rejected(f"{folder} is not there; resume the session on its own machine")
-    return Parked(session, folder)
+def hold(said: object) -> bytes:
+    """Set aside what an agent of a walk stops for, or hand it over what came of that.
+
+    The run of the walk asks, so that nothing is begun here.
+    """
+    where = hooks.find_folder(said) if isinstance(said, dict) else "."
+    stop = permissions.read_stop(said, "claude", where) if isinstance(said, dict) else None
+    output = _judge_stop(stop, where) if stop is not None else None
+    return b"" if output is None else msgspec.json.encode(output)
+
+
+def _judge_stop(stop: Stop, where: str) -> dict[str, Any] | None:
+    """What the host is told before a tool is used in a walk.
+
+    A sub-agent that is set aside would end without a word, so it is not; nor is it denied, since
+    the host may allow it.
+    """
+    tool, told = stop.request.tool, _read_told()
+    if told is not None and (told.stopped.id, told.stopped.tool) == (stop.call, tool):
+        with suppress(OSError):
+            os.unlink(_held_file(stop))
+        if not told.allow:
+            return hooks.make_decision("deny", told.message)
+        given = msgspec.json.decode(told.input)
+        return hooks.make_decision("allow", "It was answered in quandary.", updatedInput=given)
+    result, asks = None, TOOL.fullmatch(tool)
+    if not asks and (rules := permissions.user_permissions().rules):
+        store = open_store(start=where)
+        result = permissions.decide_by_rule(store, stop, project_of(where), rules)
+    if result is not None:
+        return _tell_before(stop, result)
+    return _hold_one(stop) if (asks or permissions.may_ask(tool)) and not stop.agent else None
+
+
+def _read_told() -> Resumption | None:
+    """What the session is told that goes on, if it does."""
+    path = os.environ[STEP]
+    if not path:
+        return None
+    with open(path, "rb") as file:
+        return msgspec.json.decode(file.read(), type=Resumption)
+
+
+def _hold_one(stop: Stop) -> dict[str, Any]:
+    """Set a call aside if no other one of its session is; it is known by a file."""
+    path = _held_file(stop)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with suppress(FileExistsError), open(path, "x", encoding="utf-8") as file:
+        file.write(stop.call)
+    with open(path, encoding="utf-8") as file:
+        first = file.read() == stop.call
+    return hooks.make_decision("defer", _WAITS) if first else hooks.make_decision("deny", _ANOTHER)
+
+
+def _held_file(stop: Stop) -> str:
+    return hooks.file_of(f"held\n{stop.request.session}".encode(errors="replace"))
