@@ -235,7 +235,7 @@ def _stand(site: Site, row: Run, state: State) -> Resumption | None:
         return Resumption("Agents are at work.", under_way=True)
     if site.walks is not None and site.walks.is_queued(row.id):
         return Resumption("It is in the queue of a fleet; a worker resumes it.")
-    begun = has_begun(site.store, row.id)
+    begun = has_begun(runs.OpenRun(site.store, row))
     return Resumption(
         _GONE if begun else "Agents are next, and nobody has called them yet.", "Resume"
     )
