@@ -45,7 +45,7 @@ from quandary.doors.web.access import (
 )
 from quandary.doors.web.api import PROBLEM, Problem, api
 from quandary.doors.web.events import Events
-from quandary.doors.web.inbox import KINDS, folder_of, short
+from quandary.doors.web.inbox import KINDS, folder_of
 from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, log_requests
 from quandary.doors.web.pages import PAGES
 from quandary.doors.web.prose import render, render_line
@@ -225,7 +225,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cut": cut, "exact": exact, "moment": moment, "short": short}
+    environment.filters |= {"cut": cut, "exact": exact, "moment": moment}
     environment.filters |= {"shorten": shorten, "prose": render, "line": render_line}
     environment.filters["folder"] = folder_of
     environment.globals["kinds"] = tuple(KINDS)
