@@ -9,7 +9,7 @@ import threading
 from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from weakref import finalize
 
 from msgspec.structs import astuple
@@ -114,6 +114,13 @@ _FAULTS = {
 """What is said behind the name of the file, by what SQLite calls the fault."""
 
 
+class _Act:
+    """Something that a thread wants to write, and what became of it."""
+
+    def __init__(self, action: Callable[[], Any]) -> None:
+        self.action, self.result, self.error = action, None, cast("Exception | None", None)
+
+
 class SqliteStore(Store):
     """A journal in a file. Threads may share it; each process opens its own."""
 
@@ -123,6 +130,12 @@ class SqliteStore(Store):
         self.patience = patience
         self._lock = threading.RLock()
         """Of the connection."""
+        self._acts: list[_Act] = []
+        """What waits to be written, together."""
+        self._turn, self._writing = threading.Condition(), False
+        """Who writes next, and whether somebody does."""
+        self._added: list[tuple[int, int, bytes]] = []
+        """What a transaction has added: the first and the last number, and the last digest."""
         self._reading = threading.Lock()
         self._reader: sqlite3.Connection | None = None
         """A second one, for whoever only looks while a thread beside them has the first."""
@@ -251,21 +264,20 @@ class SqliteStore(Store):
         callbacks: Sequence[str] = (),
         events: Sequence[int] = (),
     ) -> Run:
-        def action() -> tuple[Run, list[Entry], range]:
+        def action() -> Run:
             newest = self._db.execute(NEWEST).fetchone()
             told: dict[str, Any] = {"once": once, "callbacks": callbacks, "events": events}
             run, entries = self._begin(self._db.execute, newest, write, documents, name, **told)
             self._db.execute(_ADD_RUN, astuple(run))
-            return run, entries, self._add(entries)
+            self._add(entries)
+            return run
 
-        run, entries, seqs = self._write(action)
-        self._keep(seqs, entries)
-        return run
+        return self._write(action)
 
     def append(
         self, run: Run, entries: Sequence[Entry], *, seen: int, events: Sequence[int] = ()
     ) -> None:
-        def action() -> range:
+        def action() -> None:
             told = (run.key, run.asked, run.n, run.head, run.since)
             notes = all(entry.kind == "noted" for entry in entries)
             # Most answers leave the run waiting for the same kind of answer. Not to touch what the
@@ -277,18 +289,18 @@ class SqliteStore(Store):
                     raise Moved(run.id)
             for n in events:
                 self._db.execute(outbox.TELL, (n, run.since, run.id))
-            return self._add(entries)
+            self._add(entries)
 
-        self._keep(self._write(action), entries)
+        self._write(action)
 
     def _change(self, sql: str, values: Sequence[object]) -> int:
         return self._write(lambda: self._db.execute(sql, values).rowcount)
 
-    def _add(self, entries: Sequence[Entry]) -> range:
-        """Add entries; the numbers that they have got."""
+    def _add(self, entries: Sequence[Entry]) -> None:
+        """Add entries, and remember which numbers they have got."""
         self._db.executemany(_ADD_ENTRY, (astuple(entry)[:-1] for entry in entries))
         ((last,),) = self._db.execute("SELECT last_insert_rowid()").fetchall()
-        return range(last - len(entries) + 1, last + 1)
+        self._added.append((last - len(entries) + 1, last, entries[-1].digest))
 
     def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
         def action() -> list[Run]:
@@ -517,24 +529,87 @@ class SqliteStore(Store):
     ) -> T:
         """Do something as one transaction, on disk when this returns.
 
-        If `secure`, what it deletes is overwritten, from now on.
+        What other threads want to write meanwhile waits, and is then written with a single commit
+        by the first of them; each hears what became of its own only after that. What takes longer,
+        with a `patience` of its own or `secure`, is written alone. If `secure`, what it deletes is
+        overwritten, from now on.
         """
+        act = _Act(action)
+        queue = [] if secure or patience is not None else self._acts
+        queue.append(act)
 
-        def attempt() -> T:
-            if secure:
-                self._db.execute("PRAGMA secure_delete = ON")
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                self._require_known(self._db)
-                done = action()
-                self._db.execute("COMMIT")
-            except BaseException:
-                if self._db.in_transaction:
-                    self._db.execute("ROLLBACK")
-                raise
-            return done
+        def is_next() -> bool:
+            return act not in queue or not self._writing
 
-        return self._patiently(attempt, self._lock, patience)
+        def attempt() -> None:
+            with self._turn:
+                self._turn.wait_for(is_next)
+                own = act in queue
+                self._writing = self._writing or own
+            if own:
+                try:
+                    with self._lock:
+                        if secure:
+                            self._db.execute("PRAGMA secure_delete = ON")
+                        self._commit(queue)
+                finally:
+                    with self._turn:
+                        self._writing = False
+                        self._turn.notify_all()
+            if act.error is not None:
+                raise act.error
+
+        try:
+            self._patiently(attempt, patience=patience)
+        except BaseException:
+            with self._turn:
+                self._turn.wait_for(is_next)
+                given_up = act in queue
+                if given_up:
+                    queue.remove(act)
+            if given_up or act.error is not None:
+                raise  # else somebody wrote it at the last moment
+        return cast("T", act.result)
+
+    def _commit(self, queue: list[_Act]) -> None:
+        """Do all that waits as one transaction; where that fails, all of it has failed."""
+        acts, db = queue[:], self._db
+        self._added.clear()
+        try:
+            db.execute("BEGIN IMMEDIATE")
+            self._require_known(db)
+            for act in acts:
+                self._do(act, alone=len(acts) == 1)
+            db.execute("COMMIT")
+        except BaseException as error:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            if _code(error) in _BUSY or not isinstance(error, Exception):
+                raise  # it still waits
+            for act in acts:
+                act.error = error
+            del queue[: len(acts)]
+            return
+        del queue[: len(acts)]
+        if self._added and self.keeper is not None:
+            self.keeper.keep(self._added[0][0], *self._added[-1][1:])
+
+    def _do(self, act: _Act, *, alone: bool) -> None:
+        """Do one of several things in a transaction; what it refuses to do leaves no trace."""
+        act.error, before = None, len(self._added)
+        if alone:
+            act.result = act.action()
+            return
+        self._db.execute("SAVEPOINT act")
+        try:
+            act.result = act.action()
+        except Exception as error:
+            if not self._db.in_transaction:
+                raise  # SQLite has undone everything
+            act.error = error
+            self._db.execute("ROLLBACK TO act")
+            del self._added[before:]
+        self._db.execute("RELEASE act")
 
     def _patiently(
         self,
