@@ -21,7 +21,7 @@ bench: compiled .venv-bench/.installed
 	for one in parsing charts reading journal items commands agents walking inbox waiting triage; do \
 		echo "-- $$one"; $(BIN)/python benchmarks/$$one.py || missed=1; \
 	done; \
-	for one in peers postgres_peers fleet_peers; do \
+	for one in peers postgres_peers; do \
 		echo "-- $$one"; .venv-bench/bin/python benchmarks/$$one.py || missed=1; \
 	done; \
 	exit $$missed

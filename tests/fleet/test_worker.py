@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import databases
 from fleets import COUNTING, ended, patched, until
 from quandary.agents.calling import Surroundings
 from quandary.desk.walks import SET_ASIDE, STOPPED
@@ -56,30 +55,6 @@ def attempts(camp: Camp, run: str) -> list[int]:
 def notes(camp: Camp, run: str) -> list[str]:
     """The kinds of notes that a run has."""
     return [body.kind for body in camp.entries(run) if isinstance(body, Noted)]
-
-
-# -- what a job costs ----------------------------------------------------------------------------
-
-
-def test_a_job_takes_eight_statements_at_most_and_a_further_step_one(camp: Camp) -> None:
-    """Taken, locked, read, begun, journalled, unlocked, settled; charts are read once for all.
-
-    What is told to listeners does not count, nor what a worker does once, or now and then.
-    """
-
-    def count(runs: int) -> int:
-        camp.queue(*items(runs))
-        with databases.recorded() as statements:
-            camp.drain(concurrency=1, heartbeat=60.0)
-        return sum("AS run" not in sql and ", false)" not in sql for sql, _ in statements)
-
-    camp.draw(lucid({"1": {"text": "Write it", **SILENT}}, ""))
-    few, more = count(2), count(7)
-    camp.draw(TWO)
-    longer = count(7)
-    assert 5 < (more - few) / 5 <= 8
-    assert 1 <= (longer - more) / 7 < 1.5
-    assert camp.statuses() == {"done": 16}
 
 
 # -- many at once --------------------------------------------------------------------------------

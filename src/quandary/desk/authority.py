@@ -185,6 +185,11 @@ def find_run(store: Store, caller: Caller, prefix: str) -> str:
     return runs.find_run(store, prefix, project_seen(caller))
 
 
+def open_run(store: Store, caller: Caller, prefix: str) -> runs.OpenRun:
+    """The same, opened."""
+    return runs.open_run(store, runs.find_row(store, prefix, project_seen(caller)))
+
+
 # -- files -----------------------------------------------------------------------------------------
 
 

@@ -19,7 +19,6 @@ from quandary.desk.authority import (
 from quandary.errors import AlreadyAnswered, Diverged, QuandaryError, Rejected
 from quandary.flows.proposals import MOST_OPTIONS
 from quandary.journal import chance, runs
-from quandary.journal.entries import read_beginning
 from quandary.journal.history import SNOOZED
 from quandary.model.asks import Answer, Note, Outcome, Reply
 from quandary.model.calls import Do, Done
@@ -50,9 +49,7 @@ def read_text(text: str, question: Question, mode: str) -> Reading:
     return read(text, question, "strict" if mode == "strict" else "plain")
 
 
-def arguments_of(store: Store, run: str) -> dict[str, Any]:
-    """What the caller of a run said when it began."""
-    return read_beginning(store, run)[1]
+arguments_of = runs.arguments_of
 
 
 # -- replies -------------------------------------------------------------------------------------
@@ -126,7 +123,7 @@ def already(state: State, to: str | None) -> AlreadyAnswered:
 def read_reply(
     arguments: Mapping[str, Any],
     ask: Ask,
-    data: bytes | str,
+    data: bytes | str | dict[str, Any],
     to: str | None = None,
     proposed: str | None = None,
 ) -> Reply | Outcome:
@@ -138,7 +135,8 @@ def read_reply(
 
     text = data.decode(errors="replace") if isinstance(data, bytes) else data
     question = ask.question(to) if to is not None else None
-    if question is not None and not text.lstrip().startswith(("{", "[")):
+    is_data = isinstance(text, dict) or text.lstrip().startswith(("{", "["))
+    if question is not None and not is_data:
         ask = msgspec.structs.replace(ask, key=question.key, questions=(question,))
     meant = returns.parse(data, ask, read_text, as_text=arguments.get("via") == "text")
     if proposed is None or isinstance(meant, Outcome):

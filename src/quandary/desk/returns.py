@@ -91,7 +91,9 @@ _SEGMENT = re.compile(
 )
 
 
-def parse(data: bytes | str, ask: Ask, read: Read, *, as_text: bool = False) -> Reply | Outcome:
+def parse(
+    data: bytes | str | dict[str, Any], ask: Ask, read: Read, *, as_text: bool = False
+) -> Reply | Outcome:
     """What a reply to an Ask means; `read(text, question, mode)` reads what was typed.
 
     The mode is plain where the question was shown as text, as an advisory one always is: its
@@ -99,7 +101,8 @@ def parse(data: bytes | str, ask: Ask, read: Read, *, as_text: bool = False) -> 
     """
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
-        text.encode()
+        if isinstance(text, str):
+            text.encode()
     except UnicodeError:
         raise ParseError("the reply is not UTF-8 text") from None
     as_text = as_text or ask.kind == "advisory"

@@ -72,7 +72,14 @@ def conceal_files(store: Store, caller: Caller, run: str, ask: Ask) -> Ask:
 
 
 def encode_state(store: Store, state: State, began: Mapping[str, Any] | None = None) -> bytes:
-    """The state of a run as JSON, as its caller wanted it, its keys in the order of the contract.
+    """The state of a run as JSON."""
+    return msgspec.json.encode(describe_state(store, state, began))
+
+
+def describe_state(
+    store: Store, state: State, began: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The state of a run as its caller wanted it, its keys in the order of the contract.
 
     `began` are the run's arguments. Its own notes stand behind those of the Ask.
     """
@@ -93,7 +100,7 @@ def encode_state(store: Store, state: State, began: Mapping[str, Any] | None = N
         written["result"] = state.result
     if state.status == "failed" or state.error:
         written["error"] = state.error or ""
-    return msgspec.json.encode(written)
+    return written
 
 
 def next_notes(state: State, began: Mapping[str, Any] | None = None) -> tuple[Note, ...]:
@@ -155,8 +162,8 @@ def encode_runs(store: Store, rows: Sequence[Run]) -> bytes:
     listed, began = [], origins(store, [row.id for row in rows])
     for row in rows:
         shown = {name: getattr(row, name) for name in fields}
-        origin = began[row.id]
-        listed.append({"run": row.id, **shown, "about": origin.about, "by": origin.asker})
+        about, by, _ = began[row.id]
+        listed.append({"run": row.id, **shown, "about": about, "by": by})
     return msgspec.json.encode({"runs": listed})
 
 

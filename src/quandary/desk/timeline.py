@@ -169,8 +169,6 @@ class Origin(NamedTuple):
     """Who asked, by name."""
     further: str = ""
     """What else is known of them."""
-    titles: str = ""
-    """The items that it is about."""
 
 
 def tell_origin(began: object) -> Origin:
@@ -192,9 +190,8 @@ def origins(store: Store, runs: Sequence[str]) -> dict[str, Origin]:
     documents = store.some_documents(drawn)
     found = dict.fromkeys(runs, Origin())
     for run, (body, arguments) in first.items():
-        about = tell_beginning(documents.get, body, arguments)
-        titles = list_titles(arguments)
-        found[run] = tell_origin(body)._replace(about=about, titles=titles)
+        about = _beginning(documents.get, body, arguments)
+        found[run] = tell_origin(body)._replace(about=about)
     return found
 
 
@@ -265,7 +262,7 @@ def _text(
     theirs.
     """
     if isinstance(body, entries.Began):
-        said = tell_beginning(store.document, body, matter.arguments or {})
+        said = _beginning(store.document, body, matter.arguments or {})
         files = "; ".join(one.told for one in list_attachments(matter.arguments or {}))
         said += f" (attached: {files})" if files else ""
         said += f" (asked by {asker})" if (asker := body.asker.told) else ""
@@ -306,7 +303,7 @@ def _told_by(body: entries.Began) -> list[str]:
     return list(filter(None, named))
 
 
-def tell_beginning(
+def _beginning(
     find: Callable[[str], bytes | None], body: entries.Began, arguments: dict[str, Any]
 ) -> str:
     """What a run is about: its tree or chart, and what it was begun for."""
@@ -348,10 +345,3 @@ def _about(flow: str, arguments: dict[str, Any]) -> str:
     item = arguments.get("item") or {}
     said = str(arguments.get("context") or item.get("title") or item.get("label") or "")
     return said.replace("**", "")
-
-
-def list_titles(arguments: dict[str, Any]) -> str:
-    """The first items that a run is about, by their titles."""
-    items = arguments.get("items") or []
-    titles = [str(one.get("title") or one.get("label") or "") for one in items[:3]]
-    return ", ".join(filter(None, [*titles, "…" if len(items) > 3 else ""]))

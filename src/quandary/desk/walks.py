@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from quandary.desk.notices import Watch
-    from quandary.journal.runs import OpenRun
     from quandary.journal.store import Run, State, Store
 
 log = logging.getLogger("quandary.serve")
@@ -204,14 +203,17 @@ class Walks:
             runs.note(self.store, run, Note(NOT_RESUMED, why), who="api", through="serve")
 
 
-def has_begun(run: OpenRun) -> bool:
+def has_begun(store: Store, run: str) -> bool:
     """Whether somebody has begun to make the calls that wait, and not said that they stopped.
 
     Calls that follow a person's answer wait until somebody comes who makes them. Where a person
     wants to be asked about interruptions, having stopped is one.
     """
-    row, found = run.row, False
-    for entry in run.entries[row.asked - 1 :] if row.waits == "agent" else ():
+    row = store.run(run)
+    if row is None or row.waits != "agent":
+        return False
+    found = False
+    for entry in store.entries(run, after=row.asked - 1):
         body = entry.read()
         if isinstance(body, Called):
             # Who begins a walk with a command makes its first calls; an answer makes none.
@@ -219,7 +221,7 @@ def has_begun(run: OpenRun) -> bool:
         elif isinstance(body, Noted) and body.kind in (STARTED, SET_ASIDE):
             found = body.kind == STARTED
         elif isinstance(body, Noted) and body.kind == STOPPED:
-            defaults = run.arguments.get("defaults") or {}
+            defaults = arguments_of(store, run).get("defaults") or {}
             found = defaults.get("on_interrupted") == "ask"
     return found
 

@@ -7,13 +7,12 @@ import logging
 import re
 import socket
 from functools import partial
-from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple, Self, TypeVar
 
 from quandary import __version__
-from quandary.agents.driving import aside
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal.progress import FLOWS, version_of
-from quandary.journal.store import TABLES, Run, open_store, place_of
+from quandary.journal.store import open_store, place_of
 from quandary.model.calls import fold
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from quandary.doors.web.metrics import Fleet as Depths
     from quandary.journal.postgres import PostgresStore
-    from quandary.journal.store import Store
+    from quandary.journal.store import Run, Store
 
 
 T = TypeVar("T")
@@ -340,34 +339,29 @@ class Job(NamedTuple):
     queue: str
     attempts: int
     worker: int
-    row: Run
 
 
 _REGISTER: LiteralString = """
     INSERT INTO fleet_worker (silence, host, version)
     VALUES (%(silence)s, %(host)s, %(version)s) RETURNING id
 """
-_SOON: LiteralString = "set_config('synchronous_commit', 'off', true)"
-"""Has a statement not wait for the disk. Before a program starts, the journal does; and what is not
-known of a run that was settled is that it was: it is put back, and found to be done."""
-_TAKE: LiteralString = f"""
-    UPDATE fleet_run SET worker = %(worker)s, due = NULL
-    FROM run AS row WHERE row.id = fleet_run.run AND fleet_run.run = (
+_TAKE: LiteralString = """
+    UPDATE fleet_run SET worker = %(worker)s, due = NULL WHERE run = (
         SELECT run FROM fleet_run
         WHERE due <= now() AND worker IS NULL AND queue = ANY(%(queues)s)
             AND EXISTS (SELECT 1 FROM fleet_worker WHERE id = %(worker)s)
         ORDER BY due LIMIT 1 FOR UPDATE SKIP LOCKED
-    ) RETURNING {_SOON}, fleet_run.run, queue, attempts, worker, row.{", row.".join(TABLES["run"])}
-"""  # noqa: S608 - our own names
-_SETTLE: LiteralString = f"""
+    ) RETURNING run, queue, attempts, worker
+"""
+_SETTLE: LiteralString = """
     UPDATE fleet_run SET worker = NULL,
         attempts = CASE %(kind)s WHEN 'done' THEN 0 ELSE attempts + (%(pause)s > 0)::int END,
         due = CASE %(kind)s WHEN 'back' THEN least(due, now() + %(pause)s * interval '1 second')
             ELSE due END,
         failed = %(kind)s = 'failed' AND due IS NULL
     WHERE run = %(run)s AND worker = %(worker)s
-    RETURNING {_SOON}, CASE WHEN due <= now() THEN pg_notify('fleet', '')::text END
-"""  # noqa: S608 - our own words
+    RETURNING CASE WHEN due <= now() THEN pg_notify('fleet', '')::text END
+"""
 _RESCUE: LiteralString = """
     WITH rescued AS (
         UPDATE fleet_run SET worker = NULL, due = least(due, now())
@@ -386,13 +380,31 @@ _SILENT: LiteralString = """
 
 
 class JobQueue:
-    """The queue of a store, as workers use it."""
+    """The queue of a store, as workers use it, over connections of its own."""
 
     def __init__(self, store: PostgresStore) -> None:
-        self.store = store
+        from psycopg_pool import AsyncConnectionPool  # noqa: PLC0415 - an extra
+
         self.place = store.path
         self.away = False
         """The server could not be reached the last time."""
+        self._conninfo = store.conninfo
+        self._pool = AsyncConnectionPool(
+            store.conninfo,
+            kwargs={"autocommit": True},
+            min_size=1,
+            max_size=2,
+            timeout=5.0,
+            reconnect_timeout=1.0,
+            open=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        await self._pool.open()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._pool.close()
 
     async def queues(self) -> list[Queue]:
         """Every queue that a run was ever put into."""
@@ -404,11 +416,8 @@ class JobQueue:
 
         There is none for a worker that was presumed dead; its next sign of life tells it so.
         """
-        for _, run, queue, attempts, _, *row in await self._rows(
-            _TAKE, queues=list(queues), worker=worker
-        ):
-            return Job(run, queue, attempts, worker, Run(*row))
-        return None
+        rows = await self._rows(_TAKE, queues=list(queues), worker=worker)
+        return Job(*rows[0]) if rows else None
 
     async def settle(self, job: Job, end: JobEnd) -> None:
         """Record what became of a run, if it is still the worker's."""
@@ -452,8 +461,7 @@ class JobQueue:
         from psycopg import AsyncConnection  # noqa: PLC0415 - an extra
 
         async def attempt() -> None:
-            place = self.store.conninfo
-            async with await AsyncConnection.connect(place, autocommit=True) as connection:
+            async with await AsyncConnection.connect(self._conninfo, autocommit=True) as connection:
                 await connection.execute("LISTEN fleet")
                 wake()
                 async for _ in connection.notifies():
@@ -463,11 +471,11 @@ class JobQueue:
             await self._patiently(attempt)
 
     async def _rows(self, sql: LiteralString, **values: object) -> list[tuple[Any, ...]]:
-        def attempt() -> list[tuple[Any, ...]]:
-            with self.store.once() as connection:
-                return connection.execute(sql, values, binary=True).fetchall()
+        async def attempt() -> list[tuple[Any, ...]]:
+            async with self._pool.connection() as connection:
+                return await (await connection.execute(sql, values)).fetchall()
 
-        return await self._patiently(partial(aside, attempt))
+        return await self._patiently(attempt)
 
     async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Do something with the server; while it is away, wait for it."""

@@ -107,11 +107,8 @@ class Connections:
                 return action(self.holding)
 
         def attempt() -> T:
-            connection = self._pool.getconn()
-            try:
+            with self._pool.connection() as connection:
                 return action(connection)
-            finally:
-                self._pool.putconn(connection)
 
         return self._patiently(attempt)
 

@@ -153,7 +153,7 @@ def version_of(flow: str) -> int:
 def start(flow: str, arguments: dict[str, Any], heard: dict[str, Sent] | None = None) -> Progress:
     """A flow at its first request, or at the first that it cannot follow from what was heard."""
     module = module_of(flow)
-    recall = getattr(module, "recall", None) if heard else None
+    recall = getattr(module, "recall", None) if heard is not None else None
     begin = getattr(module, FLOWS[flow].partition(":")[2] or "start")
     progress = Progress(recall(arguments, heard) if recall else begin(arguments))
     progress.take(None, Failed)  # one that refuses to begin otherwise is not begun

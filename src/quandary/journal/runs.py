@@ -134,24 +134,15 @@ class OpenRun:
         return read_beginning(self.store, self.id)[1]
 
     @cached_property
-    def entries(self) -> list[Entry]:
-        """All of its entries."""
-        return self.store.entries(self.id, upto=self.row.n)
-
-    @cached_property
     def state(self) -> State:
         """Where the run stands, as its journal shows it."""
-        return look_at(self.store, self.row, entries=vars(self).get("entries"))
+        return look_at(self.store, self.row)
 
     @cached_property
     def progress(self) -> Progress:
         """The flow of a waiting run, standing where the journal says that it stands."""
         run, row = self.id, self.row
-        recorded = (
-            [(entry.body, entry.matter, entry.pruned) for entry in self.entries]
-            if "entries" in vars(self)
-            else self.store.recorded(run, row.n)
-        )
+        recorded = self.store.recorded(run, row.n)
         with readable(run):
             known = heard(run, recorded)
             progress = resume(self.store, run, known)
@@ -173,8 +164,7 @@ class OpenRun:
     def move(self, row: Run) -> None:
         """Stand where what was appended leads."""
         self.row = row
-        for known in ("state", "entries"):
-            vars(self).pop(known, None)
+        vars(self).pop("state", None)
 
 
 def _until_appended(act: Callable[P, T]) -> Callable[P, T]:
@@ -204,6 +194,11 @@ class Elsewhere(NotFound):
 
 
 def find_run(store: Store, prefix: str, project: str | None = None) -> str:
+    """The id of the one run that begins like this."""
+    return find_row(store, prefix, project).id
+
+
+def find_row(store: Store, prefix: str, project: str | None = None) -> Run:
     """The one run whose id begins like this, in any case, with I, L and O read as 1, 1 and 0.
 
     It is looked for in one project, as if there were no others, or in all.
@@ -211,9 +206,9 @@ def find_run(store: Store, prefix: str, project: str | None = None) -> str:
     wanted = prefix.strip().upper().translate(str.maketrans("ILO", "110"))
     if not wanted:
         raise NotFound("name a run; `quandary runs` lists them")
-    row = store.run(wanted)  # whoever has the whole name reads it next
+    row = store.run(wanted)
     if row is not None and project in (None, row.project):
-        return row.id
+        return row
     found = store.between(wanted, f"{wanted}~", 4, project=project)
     if not found:
         copies = store.named(IMPORTED + wanted, f"{IMPORTED}{wanted}~", project=project)
@@ -225,24 +220,21 @@ def find_run(store: Store, prefix: str, project: str | None = None) -> str:
     if len(found) > 1:
         some = ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
         raise NotFound(f"{prefix.strip()} is ambiguous ({some}); type more characters")
-    return found[0]
+    return store.require_run(found[0])
 
 
-def open_run(store: Store, run: str) -> OpenRun:
-    """A run, looked up once for all that is done with it now."""
-    row, kept = _row(store, run), _remembered(store, run)
+def open_run(store: Store, run: str | Run) -> OpenRun:
+    """A run, looked up once for all that is done with it now, unless its row was just read."""
+    name = run if isinstance(run, str) else run.id
+    row = run if isinstance(run, Run) and not run.expires else _row(store, name)
+    kept = _remembered(store, name)
     return kept if kept is not None and kept.row.n == row.n else OpenRun(store, row)
 
 
-def open_whole(store: Store, run: str, row: Run | None = None) -> OpenRun:
-    """A run with all of its entries; the row that it had before is read again where it moved."""
-    if row is not None and not row.expires:
-        entries = store.entries(run)
-        if len(entries) == row.n:
-            handle = OpenRun(store, row)
-            handle.entries = entries
-            return handle
-    return open_run(store, run)
+def arguments_of(store: Store, run: str) -> dict[str, Any]:
+    """What a run was begun with, without its documents."""
+    known = _opened.get(store, {}).get(run, {}).get("arguments")
+    return read_beginning(store, run)[1] if known is None else known
 
 
 def begin(
@@ -307,7 +299,9 @@ def begin(
         run = store.create(write, kept, name=name, once=once, **told)
     except Taken as taken:
         return look(store, str(taken))
-    return _do_deeds(OpenRun(store, run, progress), source, deeds, writer.notes)
+    handle = OpenRun(store, run, progress)
+    handle.arguments = plain
+    return _do_deeds(handle, source, deeds, writer.notes)
 
 
 def _has_same_evidence(store: Store, origin: str, digests: Mapping[str, str]) -> bool:
@@ -378,19 +372,6 @@ def note(
     **said: Unpack[Said],
 ) -> State:
     """Keep something that is no answer: the question stays open. A decline ends the run."""
-    return add_note(store, run, what, to=to, until=until, **said).state
-
-
-def add_note(
-    store: Store,
-    run: str | OpenRun,
-    what: Outcome | Note,
-    *,
-    to: str | None = None,
-    until: str = "",
-    **said: Unpack[Said],
-) -> OpenRun:
-    """The same, where nobody wants to see where the run stands then."""
     if isinstance(what, Outcome):
         what = Note(what.kind, what.detail)
     handle = run if isinstance(run, OpenRun) else open_run(store, run)
@@ -411,7 +392,7 @@ def add_note(
             handle = open_run(store, handle.id)
             continue
         _keep(handle)  # the flow hears nothing of a note
-        return handle
+        return handle.state
 
 
 def note_behind(
@@ -721,9 +702,8 @@ def _keep(handle: OpenRun) -> None:
     if handle.row.status == "waiting" and "progress" in vars(handle):
         opened = _opened.setdefault(handle.store, {})
         opened[handle.id] = {n: known for n, known in vars(handle).items() if n != "store"}
-        most = MOST_OPEN + _kept_open.get(handle.store, 0)
-        for oldest in list(opened)[:-most]:  # other threads keep theirs
-            opened.pop(oldest, None)
+        while len(opened) > MOST_OPEN + _kept_open.get(handle.store, 0):
+            opened.pop(next(iter(opened)), None)
 
 
 def _take_over(writer: Writer, progress: Progress, earlier: Earlier) -> None:

@@ -336,7 +336,8 @@ class Store(ABC):
 
     def between(self, low: str, high: str, limit: int, *, project: str | None = None) -> list[str]:
         """Ids of runs from `low` up to and without `high`, of one project or of all."""
-        own, wanted = _of(project)
+        # The column is hidden from the index of projects, by which all of a project's are sorted.
+        own, wanted = ("", ()) if project is None else (" AND project || '' = ?", (project,))
         sql = f"SELECT id FROM run WHERE id >= ? AND id < ?{own} ORDER BY id LIMIT ?"  # noqa: S608
         return [row[0] for row in self._rows(sql, (low, high, *wanted, limit))]
 
@@ -480,7 +481,8 @@ class Store(ABC):
         """All of them, each with its digest."""
         sql = "SELECT digest FROM document WHERE digest > ? ORDER BY digest LIMIT ?"
         for (digest,) in self._each(sql):
-            yield from self.some_documents([digest]).items()
+            if (written := self.document(digest)) is not None:
+                yield digest, written
 
     def have_documents(self, digests: Collection[str]) -> set[str]:
         """Those of these documents that are there."""

@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import re
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from sys import maxsize
 from typing import TYPE_CHECKING, Annotated, Any, cast
 from urllib.parse import urlsplit
@@ -17,11 +17,10 @@ from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType, ScopeType
 from litestar.exceptions import HTTPException, NotAuthorizedException, PermissionDeniedException
-from litestar.middleware import ASGIMiddleware
 from litestar.params import FromQuery, PathParameter, SkipValidation
 from litestar.response import Redirect, Template
 
-from quandary.desk.authority import Caller, find_run
+from quandary.desk.authority import Caller, find_run, open_run
 from quandary.doors.web.tokens import (
     MEMORY,
     SESSION_SECONDS,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from quandary.doors.web.events import Events
     from quandary.journal.entries import Entry
     from quandary.journal.entries import Kind as EntryKind
+    from quandary.journal.runs import OpenRun
     from quandary.journal.store import Store
 
     Hook = Callable[[str, bytes, Store, Callable[[], bool]], bytes]
@@ -118,6 +118,10 @@ class Site:
     def find_run(self, request: Visit, name: str) -> str:
         """The run that a request names, among those that its sender sees."""
         return find_run(self.store, self.caller(request), name)
+
+    def open_run(self, request: Visit, name: str) -> OpenRun:
+        """The same, opened."""
+        return open_run(self.store, self.caller(request), name)
 
     def require_login_open(self, request: Visit) -> None:
         """Refuse to go on with a request whose login was ended while it waited."""
@@ -201,19 +205,26 @@ WATCHER = "metrics"
 """The name of whoever comes with the token for the metrics; it opens nothing else."""
 _STATIC = "/static/"
 """What even a stranger may see, beside those."""
-_FORWARDED = (
-    *("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"),
-    *("x-forwarded-port", "x-forwarded-server", "x-real-ip", "x-client-ip", "x-cluster-client-ip"),
-    *("x-original-host", "true-client-ip", "cf-connecting-ip", "cf-ray", "cdn-loop"),
+_FORWARDED = frozenset(
+    {
+        *("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"),
+        *(
+            "x-forwarded-port",
+            "x-forwarded-server",
+            "x-real-ip",
+            "x-client-ip",
+            "x-cluster-client-ip",
+        ),
+        *("x-original-host", "true-client-ip", "cf-connecting-ip", "cf-ray", "cdn-loop"),
+    }
 )
 """What says that a request comes through another server, from who knows where."""
 
 
 @dataclass(eq=False, kw_only=True)
-class Access(ASGIMiddleware):
+class Access:
     """Refuses what does not belong here, and says who the rest is from."""
 
-    scopes = (ScopeType.HTTP, ScopeType.WEBSOCKET)
     keys: Keys
     hosts: frozenset[str]
     """The names that this server goes by."""
@@ -224,9 +235,16 @@ class Access(ASGIMiddleware):
     proxies: tuple[Network, ...] = ()
     """Those that are believed when they say where a request comes from."""
 
-    async def handle(
-        self, scope: AsgiScope, receive: Receive, send: Send, next_app: ASGIApp
-    ) -> None:
+    def __call__(self, app: ASGIApp) -> ASGIApp:
+        """The application, for those that may come in."""
+
+        async def answer(scope: AsgiScope, receive: Receive, send: Send) -> None:
+            await self._look_at(scope)
+            await app(scope, receive, send)
+
+        return answer
+
+    async def _look_at(self, scope: AsgiScope) -> None:
         """Look at a request before anything else does."""
         connection: Connection = ASGIConnection(scope)
         if scope["type"] != ScopeType.HTTP:
@@ -253,7 +271,6 @@ class Access(ASGIMiddleware):
         scope["state"]["visitor"] = visitor
         scope["state"]["is_user"] = self.keys.is_user(visitor)
         scope["state"]["is_taken"] = self.keys.is_taken
-        await next_app(scope, receive, send)
 
     def _require_known_host(self, connection: Connection) -> None:
         """A page elsewhere can point a name of its own at this server; it cannot name ours."""
@@ -284,7 +301,7 @@ class Access(ASGIMiddleware):
 
 
 def _is_forwarded(connection: Connection) -> bool:
-    return any(name in connection.headers for name in _FORWARDED)
+    return not _FORWARDED.isdisjoint(map(str.lower, connection.headers))
 
 
 def _require_small(connection: Connection) -> None:
@@ -335,6 +352,7 @@ def _require_own_page(connection: Connection, visitor: Visitor) -> None:
         )
 
 
+@lru_cache(64)
 def name_of(host: str) -> str:
     """The host without its port."""
     try:

@@ -6,10 +6,10 @@ import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
-from litestar import Response, Router, get, post
+from litestar import MediaType, Response, Router, get, post
 from litestar.exceptions import NotFoundException, PermissionDeniedException
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
@@ -20,7 +20,7 @@ from quandary.desk import reply as replies
 from quandary.desk.authority import Caller, project_seen
 from quandary.desk.begin import Asking, Permitting, Showing, digest_of
 from quandary.desk.drafts import meaning
-from quandary.desk.state import conceal, encode_state, hand_over, look
+from quandary.desk.state import conceal, describe_state, hand_over, look
 from quandary.doors.web.access import HOOK, RunId, Site, TheSite, Visit
 from quandary.errors import QuandaryError
 from quandary.journal import runs as driver
@@ -28,6 +28,9 @@ from quandary.journal.store import Run, State
 from quandary.model.asks import Annotation, Outcome
 from quandary.model.text import reveal
 from quandary.reading import read as reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
 PROBLEM = "application/problem+json"
@@ -157,17 +160,22 @@ class ReadingOut(Struct):
     comment: str | None = None
 
 
-def state_for_asker(site: Site, caller: Caller, state: State) -> StateOut:
+StateAnswer = Response[StateOut]
+"""It is written down once; what is in it, `StateOut` says to whoever reads the schema."""
+
+
+def state_for_asker(site: Site, caller: Caller, state: State) -> StateAnswer:
     """The same for whoever asked: they have the result from then on."""
     return state_out(site, caller, hand_over(site.store, caller, state))
 
 
 def state_out(
     site: Site, caller: Caller, state: State, began: dict[str, Any] | None = None
-) -> StateOut:
+) -> StateAnswer:
     """A state in the form of the contract, as far as a caller may see it."""
-    written = encode_state(site.store, conceal(site.store, caller, state), began)
-    return msgspec.convert({**msgspec.json.decode(written), "n": state.n}, StateOut)
+    written = describe_state(site.store, conceal(site.store, caller, state), began)
+    content: Any = msgspec.json.encode({**written, "n": state.n})
+    return Response(content, media_type=MediaType.JSON)
 
 
 def runs_out(rows: list[Run], limit: int) -> RunsOut:
@@ -273,17 +281,41 @@ async def run_state(
         int | None,
         QueryParameter(ge=0, le=2**53, description="The `n` of the state that you have seen."),
     ] = None,
-) -> StateOut:
+) -> StateAnswer:
     """With `wait`, it comes as soon as something happens, or when the time is up."""
     caller = site.caller(request)
-    name = await asyncio.to_thread(site.find_run, request, run)
-    state = await asyncio.to_thread(driver.look, site.store, name)
-    if wait and state.status == "waiting":
+
+    def find() -> State:
+        return driver.look(site.store, site.find_run(request, run))
+
+    return await _tell(site, request, caller, find, wait, after=after, until_end=until == "end")
+
+
+async def _tell(
+    site: Site,
+    request: Visit,
+    caller: Caller,
+    find: Callable[[], State],
+    wait: float,
+    *,
+    after: int | None = None,
+    until_end: bool,
+) -> StateAnswer:
+    """A state for whoever asked, at once or when it was waited for; threads do all that takes."""
+
+    def look() -> tuple[State, StateAnswer | None]:
+        state = find()
+        waits = wait and state.status == "waiting"
+        return state, None if waits else state_for_asker(site, caller, state)
+
+    state, answer = await asyncio.to_thread(look)
+    if answer is None:
         seen = state.n if after is None else after
-        await site.events.wait(name, seen, wait, until_end=until == "end")
+        await site.events.wait(state.run, seen, wait, until_end=until_end)
         site.require_login_open(request)
-        state = await asyncio.to_thread(driver.look, site.store, name)
-    return await asyncio.to_thread(state_for_asker, site, caller, state)
+        state = await asyncio.to_thread(driver.look, site.store, state.run)
+        answer = await asyncio.to_thread(state_for_asker, site, caller, state)
+    return answer
 
 
 @post("/asks", summary="Ask a person", responses=refusals(404, 409, 413, 422))
@@ -293,26 +325,21 @@ async def ask(
     data: JSONBody[Asking],
     wait: Wait = 0.0,
     idempotency_key: Once = None,
-) -> StateOut:
+) -> StateAnswer:
     """Begin a run with a tree of the project, one that is sent as Markdown, or just options.
 
     With `wait`, the state comes when the run is over, or when the time is up; then continue with
     `GET /api/runs/{run}?wait=60&until=end`.
     """
     caller = site.caller(request, data.by)
-    state = await asyncio.to_thread(_begin, site, caller, data, idempotency_key or "")
-    if wait and state.status == "waiting":
-        await site.events.wait(state.run, state.n, wait, until_end=True)
-        site.require_login_open(request)
-        state = await asyncio.to_thread(driver.look, site.store, state.run)
-    caller = caller._replace(who="api")
-    return await asyncio.to_thread(state_for_asker, site, caller, state)
+    find = partial(_begin, site, caller, data, idempotency_key or "")
+    return await _tell(site, request, caller._replace(who="api"), find, wait, until_end=True)
 
 
 @post("/permits", sync_to_thread=True, summary="Ask for a permit", responses=refusals(409, 422))
 def permit(
     request: Visit, site: TheSite, data: JSONBody[Permitting], idempotency_key: Once = None
-) -> StateOut:
+) -> StateAnswer:
     """Ask a person whether one exact action may be done. Only a login can allow it."""
     caller = site.caller(request)
     return state_out(site, caller, _begin(site, caller, data, idempotency_key or ""))
@@ -325,7 +352,7 @@ def permit(
     summary="Use a permit",
     responses=refusals(404, 409, 413),
 )
-def use(request: Visit, site: TheSite, run: RunId, data: JSONBody[UseIn]) -> StateOut:
+def use(request: Visit, site: TheSite, run: RunId, data: JSONBody[UseIn]) -> StateAnswer:
     """Use what a person allowed, once, for exactly that input; 409 says why it cannot be."""
     name, caller = site.find_run(request, run), site.caller(request)
     return state_out(site, caller, permits.use(site.store, caller, name, data.input))
@@ -352,26 +379,21 @@ def reply(
     run: RunId,
     data: JSONBody[ReplyIn],
     idempotency_key: Once = None,
-) -> StateOut:
+) -> StateAnswer:
     """It is recorded as a person's only within a login, and else as `api`."""
-    name = site.find_run(request, run)
+    # Looked at first: what is answered in between is found by its token.
+    opened = site.open_run(request, run)
     caller, token = site.caller(request, data.by), idempotency_key or ""
     sent = digest_of(*caller[:3], data) if token else ""
-    # Looked at first: what is answered in between is found by its token.
-    opened = driver.open_run(site.store, name)
     state = opened.state
-    if token and (before := replies.repeat(site.store, caller, name, token, sent)) is not None:
+    if token and (before := replies.repeat(site.store, caller, opened.id, token, sent)) is not None:
         return state_out(site, caller, before)
     ask = replies.require_waiting(state, data.to)
     if data.text is None and not data.answers:
         raise QuandaryError("the reply has neither answers nor a text; the question still waits")
     if data.text is not None and data.answers:
         raise QuandaryError("the reply has both answers and a text; send one of them")
-    answers = [
-        {name: value for name, value in msgspec.to_builtins(one).items() if value is not None}
-        for one in data.answers
-    ]
-    body = data.text if data.text is not None else msgspec.json.encode({"answers": answers})
+    body = {"answers": msgspec.to_builtins(data.answers)} if data.text is None else data.text
     meant = replies.read_reply(opened.build().arguments, ask, body, data.to, data.proposed)
     if isinstance(meant, Outcome):
         raise QuandaryError(f"no answer ({meant.kind}); the question still waits")
@@ -389,7 +411,7 @@ def reply(
     summary="Take back the last answer",
     responses=refusals(404, 409),
 )
-def undo(request: Visit, site: TheSite, run: RunId) -> StateOut:
+def undo(request: Visit, site: TheSite, run: RunId) -> StateAnswer:
     """The question waits again. It needs a login; 409 says that something followed already."""
     name, caller = site.find_run(request, run), site.caller(request)
     return state_out(site, caller, replies.undo(site.store, caller, name))
@@ -402,7 +424,7 @@ def undo(request: Visit, site: TheSite, run: RunId) -> StateOut:
     summary="End a run",
     responses=refusals(404, 409, 413),
 )
-def withdraw(request: Visit, site: TheSite, run: RunId, data: JSONBody[WithdrawIn]) -> StateOut:
+def withdraw(request: Visit, site: TheSite, run: RunId, data: JSONBody[WithdrawIn]) -> StateAnswer:
     """End a run that nobody needs any more."""
     name, caller = site.find_run(request, run), site.caller(request)
     return state_out(site, caller, replies.withdraw(site.store, caller, name, data.why))
@@ -415,7 +437,7 @@ def withdraw(request: Visit, site: TheSite, run: RunId, data: JSONBody[WithdrawI
     summary="Resume a run",
     responses=refusals(404, 409),
 )
-def resume(request: Visit, site: TheSite, run: RunId) -> StateOut:
+def resume(request: Visit, site: TheSite, run: RunId) -> StateAnswer:
     """Resume a walk that was interrupted, or retry a failed step.
 
     It needs a login or a user's own token. The state comes at once; a program behind the server

@@ -17,7 +17,7 @@ import msgspec
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar import Litestar, MediaType, Request, Response, asgi, get
 from litestar.config.allowed_hosts import AllowedHostsConfig
-from litestar.datastructures import MutableScopeHeaders, State
+from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import ClientException, HTTPException, InternalServerException
 from litestar.openapi.config import OpenAPIConfig
@@ -45,8 +45,8 @@ from quandary.doors.web.access import (
 )
 from quandary.doors.web.api import PROBLEM, Problem, api
 from quandary.doors.web.events import Events
-from quandary.doors.web.inbox import KINDS, folder_of
-from quandary.doors.web.metrics import HEALTH, REQUESTS, Metrics, Readiness, log_requests
+from quandary.doors.web.inbox import KINDS, folder_of, short
+from quandary.doors.web.metrics import HEALTH, Metrics, Readiness, count_requests, log_requests
 from quandary.doors.web.pages import PAGES
 from quandary.doors.web.prose import render, render_line
 from quandary.doors.web.questions import attachment, mark_levels, show_ask
@@ -60,7 +60,7 @@ from quandary.model.text import reveal, shorten
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from litestar.types import Message
+    from litestar.types import ASGIApp, Message, Receive, Send
 
     from quandary.desk.walks import Walks
     from quandary.doors.web.access import Hook
@@ -88,6 +88,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+_SENT = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
 def create_app(
@@ -157,7 +158,7 @@ def create_app(
             "figures": Provide(figures, sync_to_thread=False),
         },
         middleware=[
-            REQUESTS.middleware,
+            count_requests,
             Access(
                 keys=keys,
                 hosts=hosts,
@@ -184,14 +185,13 @@ def create_app(
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(templates())),
         request_class=Careful,
         request_max_body_size=LARGEST_BODY,
-        before_send=[guard],
         lifespan=[lifespan],
         state=State({"events": events}),
         logging_config=None,
         debug=False,
     )
     # Around everything, also around what leads nowhere and never comes to the middleware.
-    app.asgi_handler = log_requests(app.asgi_handler)
+    app.asgi_handler = log_requests(guard(app.asgi_handler))
     complete_types()
     return app
 
@@ -225,19 +225,28 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cut": cut, "exact": exact, "moment": moment}
+    environment.filters |= {"cut": cut, "exact": exact, "moment": moment, "short": short}
     environment.filters |= {"shorten": shorten, "prose": render, "line": render_line}
     environment.filters["folder"] = folder_of
     environment.globals["kinds"] = tuple(KINDS)
     return environment
 
 
-async def guard(message: Message, scope: Scope) -> None:  # noqa: ARG001 - its signature
-    """Every answer, also a refusal, tells the browser what it may do with it."""
-    if message["type"] == "http.response.start":
-        headers = MutableScopeHeaders.from_message(message)
-        for name, value in HEADERS.items():
-            headers.setdefault(name, value)  # an attachment has a stricter policy of its own
+def guard(app: ASGIApp) -> ASGIApp:
+    """The application, with every answer, also a refusal, telling browsers what to do with it."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                # An attachment has a stricter policy of its own.
+                given = {name.lower() for name, _ in message["headers"]}
+                ours = (header for header in _SENT if header[0] not in given)
+                message["headers"] = [*message["headers"], *ours]
+            await send(message)
+
+        await app(scope, receive, sent)
+
+    return answer
 
 
 # -- refusals, and what goes wrong ---------------------------------------------------------------
@@ -365,11 +374,12 @@ def create_preview(
 
     names = [f"{name}:{port}" for name in ("127.0.0.1", "localhost")]
     static = create_static_files_router("/static", directories=[STATIC], resolve_symlinks=False)
-    return Litestar(
+    app = Litestar(
         [show, events, static],
         template_config=TemplateConfig(instance=JinjaTemplateEngine.from_environment(templates())),
         allowed_hosts=AllowedHostsConfig(allowed_hosts=names),
-        before_send=[guard],
         openapi_config=None,
         logging_config=None,
     )
+    app.asgi_handler = guard(app.asgi_handler)
+    return app
