@@ -20,6 +20,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,8 +34,6 @@ from quandary.settings import data_folder
 from quandary.settings.agents import MOST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator
-
     from quandary.journal.store import Store
 
     T = TypeVar("T")

@@ -6,6 +6,7 @@ load than the reply takes to be recorded. The options are declared once, for bot
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quandary.cli import console
@@ -16,8 +17,6 @@ from quandary.model.asks import Outcome
 from quandary.settings.files import read_standard_input, read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import click
 
 _VALUES = {

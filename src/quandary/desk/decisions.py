@@ -7,6 +7,7 @@ none. Work is bounded: the newest runs are looked at, or those that the index of
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,7 @@ from quandary.desk.timeline import candidates, tell_answer, words_in
 from quandary.journal.entries import (
     Answered,
     Began,
+    Entry,
     Unreadable,
     document_bytes,
     document_digest,
@@ -29,9 +31,6 @@ from quandary.journal.policy import find_preference, read_policy
 from quandary.model.asks import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from quandary.journal.entries import Entry
     from quandary.journal.store import Run, Store, Watch
 
 MANY = 1000

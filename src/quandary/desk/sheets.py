@@ -8,23 +8,19 @@ public sources and transcripts of these programs, seen in the same month.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from itertools import chain, permutations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from quandary.desk.values import tell_fields, tell_how
 from quandary.errors import QuandaryError
 from quandary.flows.wording import BLANK, sentence
-from quandary.model.asks import BACK, Limits
+from quandary.model.asks import BACK, Ask, Choice, Limits, Question
 from quandary.model.text import reveal
 from quandary.model.text import shorten as text_shorten
 from quandary.model.tree import OTHER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from quandary.model.asks import Ask, Choice, Question
 
 
 class Host(NamedTuple):

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import Rejected
-from quandary.model.asks import Answer, find_changes, read_annotations, read_defaults, shown
+from quandary.model.asks import (
+    Answer,
+    Field,
+    Question,
+    find_changes,
+    read_annotations,
+    read_defaults,
+    shown,
+)
 from quandary.model.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from quandary.model.asks import Field, Question
 
 _LINE = re.compile(r"\s*([^:=\n]{1,100}?)\s*[:=](?:\s+|\Z)(.*?)\s*", re.DOTALL)
 HOW = "To change one, add a line such as `{}: {}` to your reply, or to a note beside it."

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 from collections import ChainMap, Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import ContextRequired, QuandaryError, Rejected
-from quandary.flows import tell_hands, wording
-from quandary.flows.asking import UP, Asking, Place, go_back, page_of
+from quandary.flows import Flow, Steps, tell_hands, wording
+from quandary.flows.asking import UP, Asking, Place, Remarks, go_back, page_of
 from quandary.model import keys
 from quandary.model.asks import (
     BACK,
@@ -31,14 +32,18 @@ from quandary.model.asks import (
     Reply,
     Required,
 )
-from quandary.model.tree import OTHER, Extra, Option, Tree, find, is_multi, other_of, trace, walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from quandary.flows import Flow, Steps
-    from quandary.flows.asking import Remarks
-    from quandary.model.tree import Decision
+from quandary.model.tree import (
+    OTHER,
+    Decision,
+    Extra,
+    Option,
+    Tree,
+    find,
+    is_multi,
+    other_of,
+    trace,
+    walk,
+)
 
 VERSION = 1
 _LAST = 1_000_000

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from datetime import datetime, timedelta
 from itertools import starmap
@@ -24,6 +25,7 @@ from quandary.journal.entries import (
     Began,
     Called,
     Ended,
+    Entry,
     Returned,
     kind_of,
     read_body,
@@ -32,9 +34,6 @@ from quandary.model.keys import is_split
 from quandary.model.one_way import one_way
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from quandary.journal.entries import Entry
     from quandary.journal.store import Store, Watch
     from quandary.model.asks import Answer, Question
 

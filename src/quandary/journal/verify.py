@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from itertools import groupby, islice
@@ -13,7 +14,9 @@ import msgspec
 from quandary.journal.anchors import EMPTY, NONE
 from quandary.journal.entries import (
     START,
+    AnyBody,
     Began,
+    Entry,
     Noted,
     Unreadable,
     digest,
@@ -37,9 +40,6 @@ from quandary.journal.history import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from quandary.journal.entries import AnyBody, Entry
     from quandary.journal.store import Run, Store, Watch
 
 _MANY = 200

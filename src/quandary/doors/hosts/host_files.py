@@ -32,13 +32,11 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from quandary.errors import QuandaryError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NAME = "quandary"
 MATCHER = "^(AskUserQuestion|mcp__.*__AskUserQuestion)$"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from functools import partial
@@ -17,7 +18,6 @@ from typing import TYPE_CHECKING
 from quandary.errors import QuandaryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from quandary.journal.store import Store

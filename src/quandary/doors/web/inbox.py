@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
@@ -13,7 +14,7 @@ from urllib.parse import urlencode
 import msgspec
 from litestar.exceptions import ClientException
 
-from quandary.desk.authority import project_seen
+from quandary.desk.authority import Caller, project_seen
 from quandary.desk.sheets import tell_question
 from quandary.desk.timeline import (
     Origin,
@@ -30,19 +31,14 @@ from quandary.journal.chance import now, stamp
 from quandary.journal.entries import Began, Noted, read_body, read_matter, sha256
 from quandary.journal.history import SNOOZED, find_last_answer, given
 from quandary.journal.policy import is_registered_one_way, one_way_reason
-from quandary.journal.store import Order
+from quandary.journal.store import Order, Run, Store, Waiting
 from quandary.model.one_way import find_final
 from quandary.model.text import shorten
-from quandary.settings import read_settings
+from quandary.settings import Settings, read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from quandary.desk.authority import Caller
     from quandary.doors.web.access import Visit
-    from quandary.journal.store import Run, Store, Waiting
     from quandary.model.asks import Ask
-    from quandary.settings import Settings
 
 PAGE = 50
 FURTHEST = 1000

@@ -7,7 +7,7 @@ import os
 import threading
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from time import sleep
@@ -20,22 +20,23 @@ from litestar.params import FromQuery, QueryParameter
 from litestar.response import Redirect, ServerSentEvent, ServerSentEventMessage, Template
 
 from quandary.desk import reply as replies
-from quandary.desk.authority import may, project_seen
+from quandary.desk.authority import Caller, may, project_seen
 from quandary.desk.begin import digest_of
 from quandary.desk.timeline import words_in
-from quandary.doors.web.access import Site, TheSite, Visit, one, own_form, page
+from quandary.doors.web.access import Fields, Site, TheSite, Visit, one, own_form, page
 from quandary.doors.web.api import Status
 from quandary.doors.web.events import following
 from quandary.doors.web.inbox import (
     LONGEST_WISH,
     PAGE,
+    Row,
     Wanted,
     find_runs,
     list_inbox,
     read_wanted,
     tell_rows,
 )
-from quandary.doors.web.questions import lines, read_fields, show_question
+from quandary.doors.web.questions import Line, lines, read_fields, show_question
 from quandary.doors.web.run_pages import FIX, onward, sentence
 from quandary.errors import QuandaryError, Rejected
 from quandary.formats.markdown import parse
@@ -47,12 +48,6 @@ from quandary.journal.runs import look
 from quandary.settings.files import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from quandary.desk.authority import Caller
-    from quandary.doors.web.access import Fields
-    from quandary.doors.web.inbox import Row
-    from quandary.doors.web.questions import Line
     from quandary.journal.store import Store
 
 
