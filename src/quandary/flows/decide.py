@@ -736,7 +736,7 @@ class Decider(Asking[Level]):
         except ContextRequired as error:
             return self.again(place, f"{tree.name} cannot be asked: {error}.")
         why = f"You asked for {tree.name}. This question comes back after it."
-        result = yield from self.run_inside(terms, keys.within(question.key, tree.name, ""), why)
+        result = yield from self.run_inside(terms, keys.within(question.key, tree.name), why)
         known = ("item", "itemId", "labels")
         self.records[place.item.id].asides += [
             {"tree": name} | {said: one[said] for said in one if said not in known}

@@ -381,7 +381,7 @@ class _Gate:
                 context=f"What {self.phase.title} has produced, piece by piece.",
             )
             self.rounds += 1
-            prefix = keys.within(keys.turn(self.place, self.rounds), PLAN_REVIEW.name, "")
+            prefix = keys.within(keys.turn(self.place, self.rounds), PLAN_REVIEW.name)
             result = yield from self.asking.run_inside(terms, prefix)
             for (which, _), chosen in zip(waiting, result["chosenItems"], strict=True):
                 if not chosen["path"].startswith(f"{OTHER}/force:"):

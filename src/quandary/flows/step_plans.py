@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeVar
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from quandary.flows.wording import CHECK
 from quandary.model.asks import Required
 from quandary.model.calls import HUMAN, fold, is_human
-from quandary.model.chart import QUIET, Chart, Kind, Map, Page, Step, named
+from quandary.model.chart import QUIET, Chart, Kind, Map, Page, Step, circles, named
 
 T = TypeVar("T")
 RETRIES = 3
@@ -237,9 +237,6 @@ def _votes(text: str) -> tuple[str, ...]:
     return names
 
 
-Ways = dict[str, list[str]]
-
-
 def most_calls(chart: Chart, steps: Sequence[Planned], defaults: Defaults) -> int:
     """The largest number of calls that one item can cost.
 
@@ -271,7 +268,7 @@ def _inner(chart: Chart, page: Page, reached: Mapping[str, int]) -> dict[str, st
 
 def _longest(weights: Mapping[str, int], page: Page, visits: int) -> int:
     """The weight of the heaviest way; whatever comes round counts as often as it may."""
-    onward: Ways = {step: [] for step in weights}
+    onward: dict[str, list[str]] = {step: [] for step in weights}
     for route in page.routes:
         if route.source in weights and route.target in weights:
             onward[route.source].append(route.target)
@@ -283,37 +280,3 @@ def _longest(weights: Mapping[str, int], page: Page, visits: int) -> int:
         weight += max(beyond, default=0)
         heaviest |= dict.fromkeys(group, weight)
     return max(heaviest.values(), default=0)
-
-
-def circles(onward: Ways) -> Iterator[list[str]]:
-    """Groups of steps that lead to each other, each behind all the groups that it leads to.
-
-    This is Tarjan's way to find them, with a list in place of recursion, which would end early in
-    a chart of thousands of steps.
-    """
-    number: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    standing: dict[str, None] = {}
-    """Those that have no group yet, in the order in which they were come to."""
-    for first in onward:
-        waiting = [] if first in number else [(first, iter(onward[first]))]
-        while waiting:
-            step, ways = waiting[-1]
-            if step not in number:
-                number[step] = lowest[step] = len(number)
-                standing[step] = None
-            below = next(ways, None)
-            if below is None:
-                waiting.pop()
-                if waiting:
-                    above = waiting[-1][0]
-                    lowest[above] = min(lowest[above], lowest[step])
-                if lowest[step] == number[step]:
-                    group = [standing.popitem()[0]]
-                    while group[-1] != step:
-                        group.append(standing.popitem()[0])
-                    yield group
-            elif below not in number:
-                waiting.append((below, iter(onward.get(below, ()))))
-            elif below in standing:
-                lowest[step] = min(lowest[step], number[below])

@@ -246,7 +246,7 @@ class Walk:
         if called is not None:
             if depth >= DEEPEST:
                 raise _End("failed", f"“{plan.name}”: charts are nested more than {DEEPEST} deep")
-            inner = keys.within(f"{prefix}{keys.visit(step.id, number, 'chart')}", called.id, "")
+            inner = keys.within(f"{prefix}{keys.visit(step.id, number, 'chart')}", called.id)
             yield from self._page(called, inner, depth + 1)
             if not plan.routes:
                 return ""

@@ -68,12 +68,7 @@ def _noted(name: str, message: str, *, fixable: bool = False) -> None:
 
 
 def _of_options(
-    name: str,
-    severity: Severity,
-    broken: Callable[[Option], bool],
-    message: str,
-    *,
-    fixable: bool = False,
+    name: str, broken: Callable[[Option], bool], message: str, *, fixable: bool = False
 ) -> None:
     """A rule that each option keeps or breaks by itself, with its code and label in the message."""
 
@@ -82,7 +77,7 @@ def _of_options(
             if broken(option):
                 yield option, message.format(code=option.code, label=shorten(option.label))
 
-    RULES[name] = Rule(severity, check, fixable)
+    RULES[name] = Rule("warning", check, fixable)
 
 
 def _unlike(name: str, severity: Severity, key: Callable[[Option], str], message: str) -> None:
@@ -325,20 +320,17 @@ def label_comma(section: Section) -> Iterator[Finding]:
 
 _of_options(
     "label-ellipsis",
-    "warning",
     lambda option: option.label.endswith(("...", "…")),
     "label “{label}” ends in dots; leave them out",
     fixable=True,
 )
 _of_options(
     "code-letter",
-    "warning",
     lambda option: option.code.upper() in ("A", "B", "C"),
     "code [{code}] is a letter that extras use; take a longer one",
 )
 _of_options(
     "code-missing",
-    "warning",
     lambda option: option.derived and option.label != "",
     "“{label}” has no code; [{code}] is used, write it",
     fixable=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Literal
 
@@ -221,20 +221,6 @@ class Map:
         """The labelled ways out of which one is chosen; nothing where there is only one way."""
         ways = self.ways(step)
         return [route for route in ways if route.label.strip()] if len(ways) > 1 else []
-
-    def choose(self, step: Step, answer: str) -> Route | None:
-        """The way out that an answer names: exactly, else without case and outer punctuation.
-
-        An answer that fits none, or several equally well, names none.
-        """
-        ways = self.ways(step)
-        said = answer.strip()
-        for same in (str.strip, folded, loosened):
-            meant = same(said)
-            fitting = [route for route in ways if route.label and same(route.label) == meant]
-            if len(fitting) == 1 and meant:
-                return fitting[0]
-        return None
 
     def onward(self, step: Step) -> Route | None:
         """The only way out of a step that asks nobody which way to take."""
@@ -548,29 +534,47 @@ def _circles(chart: Chart, pages: list[Page]) -> Iterator[Problem]:
         page.id: {called.id: step for step in page.steps if (called := chart.called(step))}
         for page in pages
     }
-    left = _tied(_tied({key: set(below) for key, below in calls.items()}))
+    group_of = {key: number for number, group in enumerate(circles(calls)) for key in group}
     for page in pages:
         for key, step in calls[page.id].items():
-            if page.id in left and key in left:
+            if group_of[key] == group_of[page.id]:
                 message = f"{named(step)} comes to its own page again; no page is a part of itself"
                 found = _error("subprocess-circle", message, step)
                 yield msgspec.structs.replace(found, page=page.name)
 
 
-def _tied(calls: dict[str, set[str]]) -> dict[str, set[str]]:
-    """Those that go on without end, and for each of them which of those go on to it."""
-    above: dict[str, set[str]] = {key: set() for key in calls}
-    for key, below in calls.items():
-        for other in below:
-            above[other].add(key)
-    count = {key: len(below) for key, below in calls.items()}
-    waiting = [key for key, below in count.items() if not below]
-    while waiting:
-        for key in above.pop(waiting.pop()):
-            count[key] -= 1
-            if not count[key]:
-                waiting.append(key)
-    return {key: found & above.keys() for key, found in above.items()}
+def circles(onward: Mapping[str, Iterable[str]]) -> Iterator[list[str]]:
+    """Groups of those that lead to each other, each behind all the groups that it leads to.
+
+    This is Tarjan's way to find them, with a list in place of recursion, which would end early in
+    a chart of thousands of steps.
+    """
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    standing: dict[str, None] = {}
+    """Those that have no group yet, in the order in which they were come to."""
+    for first in onward:
+        waiting = [] if first in number else [(first, iter(onward[first]))]
+        while waiting:
+            step, ways = waiting[-1]
+            if step not in number:
+                number[step] = lowest[step] = len(number)
+                standing[step] = None
+            below = next(ways, None)
+            if below is None:
+                waiting.pop()
+                if waiting:
+                    above = waiting[-1][0]
+                    lowest[above] = min(lowest[above], lowest[step])
+                if lowest[step] == number[step]:
+                    group = [standing.popitem()[0]]
+                    while group[-1] != step:
+                        group.append(standing.popitem()[0])
+                    yield group
+            elif below not in number:
+                waiting.append((below, iter(onward.get(below, ()))))
+            elif below in standing:
+                lowest[step] = min(lowest[step], number[below])
 
 
 def _cut(text: str) -> str:

@@ -32,9 +32,9 @@ def turn(key: str, number: int) -> str:
     return f"{key}~{number}" if number > 1 else key
 
 
-def within(key: str, name: str, inner: str) -> str:
-    """Something nested in a place: another tree asked beside the question."""
-    return f"{key}+{_safe(name)}+{inner}"
+def within(key: str, name: str) -> str:
+    """What begins the keys of something nested in a place: another tree beside the question."""
+    return f"{key}+{_safe(name)}+"
 
 
 def amended(key: str, number: int) -> str:

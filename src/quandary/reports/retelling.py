@@ -234,7 +234,7 @@ class Teller:
         found = {}
         for page in self.chart.pages if self.chart is not None else ():
             for step in page.steps:
-                inside, name = keys.within("", page.id, "")[1:-1], keys.visit(step.id, 0, "")[1:-3]
+                inside, name = keys.within("", page.id)[1:-1], keys.visit(step.id, 0, "")[1:-3]
                 found[inside, name] = page.id, step.id
                 if self.chart is not None and page is self.chart.first:
                     found["", name] = page.id, step.id
