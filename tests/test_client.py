@@ -227,6 +227,29 @@ def test_an_answer_that_a_program_has_cannot_be_undone(place: Place) -> None:
         runs.undo(place.store, place.store.runs(newest=True)[0].id, who="person", through="web")
 
 
+def test_a_persons_answer_to_the_very_same_is_used_again(place: Place) -> None:
+    """Within that time, and not for what leads one way or where a person is required."""
+    wanted: dict[str, Any] = {"context": "Two reviewers are free.", "timeout": 0}
+    again: dict[str, Any] = {**wanted, "reuse": "30d"}
+    with place.client() as asker:
+        for question in ("Who reviews build 812?", "Who may delete the old backups for good?"):
+            with pytest.raises(quandary.TimedOut):
+                asker.choose(question, ["Ann", "Ben"], **wanted)
+            place.answer("Ben")
+        assert asker.choose("Who reviews build 812?", ["Ann", "Ben"], **again) == "Ben"
+        person: dict[str, Any] = {**again, "require": "person"}
+        for question, options in (
+            ("Who may delete the old backups for good?", again),
+            ("Who reviews build 812?", person),
+            ("Who reviews build 813?", again),
+        ):
+            with pytest.raises(quandary.TimedOut) as asked:
+                asker.choose(question, ["Ann", "Ben"], **options)
+            runs.withdraw(place.store, asked.value.run, "enough", who="person", through="web")
+        with pytest.raises(quandary.QuandaryError, match="no age"):
+            asker.choose("Who reviews build 812?", ["Ann", "Ben"], **{**again, "reuse": "soon"})
+
+
 def test_a_key_gives_the_same_run_and_its_answer(place: Place) -> None:
     """Whoever asks again gets what was answered; other words under the same key are refused.
 

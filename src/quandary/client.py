@@ -92,6 +92,8 @@ class Options(TypedDict, total=False):
     """An address that is told what becomes of the question, whether or not the program waits."""
     expires: str
     """Withdraw it after 30m, 12h, 2d …, whether or not the program still waits."""
+    reuse: str
+    """Take a person's answer to the very same question, if it is at most 30d … old."""
 
 
 Kind = type[str] | type[int] | type[float] | type[bool] | Sequence[str] | Mapping[str, object]

@@ -13,12 +13,13 @@ import mcp_types as types
 import pytest
 from mcp import Client, MCPError
 
-from mcp_clients import ASK_ONE, CONTEXT, ERAS, MULTI, Person, Place, Said, booked, said
+from mcp_clients import ASK_ONE, CONTEXT, ERAS, ITEMS, MULTI, Person, Place, Said, booked, said
 from phases import PLANNED, Tried
 from program import call, consent
 from quandary.doors import mcp
 from quandary.doors.mcp.tools import TEMPLATES, TOOLS
 from quandary.journal import runs
+from quandary.model.asks import Answer, Reply
 
 CHART = """\
 flowchart TD
@@ -314,6 +315,19 @@ def test_trees_are_checked(place: Place, mode: str, capsys: pytest.CaptureFixtur
     assert "code-duplicate" in rules
 
 
+@ERAS
+def test_a_persons_answer_to_the_very_same_is_used_again(place: Place, mode: str) -> None:
+    """With `reuse`, what a person answered by their own hand counts once more, with a note."""
+    cache = {"source": "t.md", "context": CONTEXT, "items": ITEMS[1:]}
+    begun = place.call("ask", cache, None, mode).data
+    key = begun["ask"]["keys"][0]
+    reply = Reply((Answer(key, ("OK",)),))
+    runs.advance(place.store, begun["run"], reply, who="person", through="web")
+    again = place.call("ask", {**cache, "reuse": "30d"}, None, mode).data
+    assert (again["status"], [note["kind"] for note in again["notes"]]) == ("done", ["reused"])
+    assert place.call("ask", cache, None, mode).data["status"] == "waiting"
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
@@ -324,6 +338,7 @@ def test_trees_are_checked(place: Place, mode: str, capsys: pytest.CaptureFixtur
         ("ask", {"source": "NONE", "context": CONTEXT}, "no tree named NONE"),
         ("ask", {**ASK_ONE, "answers": ["OK"]}, "answers"),
         ("ask", {**ASK_ONE, "expires": "soon"}, "no age"),
+        ("ask", {**ASK_ONE, "reuse": "soon"}, "no age"),
         ("ask", {**ASK_ONE, "items": [{"colour": "red"}]}, "item 1"),
         ("split", {"options": [{"key": "E1"}]}, "options"),
         ("gate", {"folder": "nowhere"}, "nowhere"),

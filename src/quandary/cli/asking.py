@@ -120,10 +120,11 @@ def begin_run(store: Store, way: Way, beginning: desk.Beginning, through: str = 
     caller = Caller("api" if way.answers else "agent", through, way.by or "")
     asker = Asker(host=shell_agent()[0].lower())
     expires, origin = way.expires or "", way.origin or ""
+    callback = way.callback or beginning.callback
     beginning = beginning._replace(
-        attached=take_files(way.attached), callback=way.callback or beginning.callback
+        attached=take_files(way.attached), callback=callback, reuse=way.reuse
     )
-    more = {"expires": expires, "origin": origin, "reuse": way.reuse}
+    more = {"expires": expires, "origin": origin}
     return desk.begin(store, caller, beginning, way.showing, asker=asker, **more)
 
 

@@ -97,6 +97,9 @@ class Asking(Struct, forbid_unknown_fields=True):
     ] = []
     require_person: Person = False
     expires: Annotated[str, Meta(description="Withdraw it after 30m, 12h, 2d …")] = ""
+    reuse: Annotated[
+        str, Meta(description="Take a person's answer to the very same question, up to 30d … old.")
+    ] = ""
     by: By = ""
     callback: Annotated[
         str, Meta(max_length=2_000, description="An address that is told what becomes of it.")
@@ -186,6 +189,8 @@ class Beginning(NamedTuple):
     attached: Sequence[Attached] = ()
     callback: str = ""
     """An address that is told what becomes of the run."""
+    reuse: str = ""
+    """How old a person's answers to the very same may be that count once more."""
 
 
 class Showing(NamedTuple):
@@ -214,12 +219,11 @@ def begin(
     key: str = "",
     request: str = "",
     asker: Asker = Asker(),  # noqa: B008 - it cannot be changed
-    reuse: str = "",
 ) -> State:
     """Begin a run, and do what the house has to do first.
 
-    Answers of the run `origin` are taken over, or, with `reuse`, those of a run in which a person
-    answered the very same within that time. The same key never begins two runs for a caller;
+    Answers of the run `origin` are taken over, or those of a run in which a person answered the
+    very same, where they may be used again. The same key never begins two runs for a caller;
     `request` is the digest of what came with it.
     """
     require_may(caller, "begin")
@@ -238,10 +242,10 @@ def begin(
         arguments["attached"] = [msgspec.to_builtins(one.about) for one in beginning.attached]
         documents |= {f"{MARK}{n}": one.data for n, one in enumerate(beginning.attached, 1)}
     note = ""
-    if reuse and beginning.flow == "decide" and not arguments.get("require"):
+    if beginning.reuse and not arguments.get("require"):
         from quandary.desk.decisions import find_reusable  # noqa: PLC0415 - rarely wanted
 
-        since = chance.stamp(chance.now() - age(reuse))
+        since = chance.stamp(chance.now() - age(beginning.reuse))
         found, note = find_reusable(store, project, arguments, documents, since)
         origin = found if note else ""
     state = runs.begin(
@@ -373,7 +377,9 @@ def decide(wanted: Asking, showing: Showing, advisor: str = "") -> Beginning:
         fields=declare_fields(wanted.fields),
     )
     require_slots_filled(terms)
-    return _beginning("decide", terms, "tree", "trees")._replace(callback=wanted.callback)
+    return _beginning("decide", terms, "tree", "trees")._replace(
+        callback=wanted.callback, reuse=wanted.reuse
+    )
 
 
 def make_tree(wanted: Asking) -> Tree:
