@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from fleets import COUNTING, ended, patched, until
 from quandary.agents.calling import Surroundings
 from quandary.desk.walks import SET_ASIDE, STOPPED
+from quandary.doors.hosts import hooks
 from quandary.errors import AlreadyAnswered, Diverged, NotFound, Rejected, StoreError
 from quandary.fleet.worker import (
     GIVEN_UP,
@@ -369,3 +371,52 @@ def test_what_the_house_has_to_do_is_done_by_a_worker(camp: Camp) -> None:
     camp.drain()
     assert camp.jobs() == []
     assert "Seven pages." in json.dumps(camp.state(run)["ask"])
+
+
+# -- parked sessions -----------------------------------------------------------------------------
+
+SESSION = "0b5ad6e8-51d5-4f0c-9d2e-6f6a1c0c7b11"
+
+
+def park(camp: Camp, monkeypatch: pytest.MonkeyPatch, machine: str = "") -> str:
+    """The run of a session that was parked, on this machine or another one, and is answered."""
+    config = camp.folder / "config" / "quandary"
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "config.toml").write_text("[permissions]\npark = true\n", encoding="utf-8")
+    monkeypatch.setenv(hooks.ATTENDED, "0")
+    said = {"session_id": SESSION, "cwd": str(camp.folder), "tool_use_id": f"toolu_{machine}"}
+    said |= {"tool_name": "Bash", "permission_mode": "default"}
+    given = {**said, "tool_input": {"command": "touch a"}}
+    here = os.uname()
+    with pytest.MonkeyPatch.context() as patch:
+        name = machine or here.nodename
+        there = os.uname_result((here.sysname, name, here.release, here.version, here.machine))
+        patch.setattr(os, "uname", lambda: there)
+        hooks.respond("pre", json.dumps(given).encode())
+    with camp.opened() as store:
+        (row,) = store.runs(waits="person")
+        reply = Reply((Answer("1:", ("NO",)),))
+        driver.advance(store, row.id, reply, who="person", through="web")
+    return row.id
+
+
+def test_a_worker_resumes_the_parked_sessions_of_its_machine(
+    camp: Camp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When they are answered, each once; those of other machines are left to workers there."""
+    program, said = camp.folder / "bin" / "claude", camp.folder / "said.txt"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {said}\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    park(camp, monkeypatch, "elsewhere")
+    park(camp, monkeypatch)
+    with camp.workers("--queues", "other") as (deaf,), camp.workers() as (worker,):
+        until(said.exists)
+        camp.draw(TWO)
+        camp.queue("--queue", "other")
+        until(lambda: camp.statuses().get("done", 0) >= 3)
+        assert deaf.poll() is None
+        assert ended(worker, signal.SIGTERM)[0] == 0
+    assert said.read_text(encoding="utf-8").split()[:3] == ["-p", "--resume", SESSION]
+    assert len(said.read_text(encoding="utf-8").splitlines()) == 1

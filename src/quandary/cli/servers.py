@@ -25,7 +25,7 @@ from quandary.cli.trees import json_report
 from quandary.cli.walking import LocalAgents, surroundings
 from quandary.desk import callbacks, notices
 from quandary.desk.authority import Scope, require_may, scope_of
-from quandary.desk.walks import Walks, find_parked
+from quandary.desk.walks import Parked, Walks, find_parked
 from quandary.doors.hosts.hooks import respond_for_server, run
 from quandary.doors.hosts.permissions import KNOWN_HOSTS
 from quandary.errors import ParseError, QuandaryError
@@ -440,9 +440,12 @@ def resume_command(run: str, words: tuple[str, ...], where: str | None) -> int:
     of `claude`, such as --allowedTools.
     """
     store, run = console.open_run(where, run)
-    parked = find_parked(store, run)
     require_may(console.caller(), "start agents")
-    store.close()
+    with store.lock_run(run):
+        return _resume_session(find_parked(store, run), words)
+
+
+def _resume_session(parked: Parked, words: tuple[str, ...]) -> int:
     program, *rest = parked.words
     found = shutil.which(program)
     if found is None:

@@ -307,6 +307,8 @@ def resume(store: Store, caller: Caller, run: str, walks: Walks | None) -> State
     """Have a run resumed that waits for its agents, or that failed; the journal says by whom."""
     require_may(caller, "start agents")
     state = runs.look(store, run)
+    if walks is not None and (resumed := walks.resume_session(run)) is not None:
+        return resumed
     if state.flow != "walk" and state.deed is None and not state.calls:
         raise Rejected(f"run {run} has nothing left that could be done from here")
     if state.flow != "walk":

@@ -34,7 +34,9 @@ def hand_over(store: Store, caller: Caller, state: State) -> State:
     """A state for whoever asked; that they have a result is recorded, as far as it is news."""
     if state.status != "done" or caller.who == "person":
         return state
-    return conceal(store, caller, runs.hand_over(store, state.run, **caller.source))
+    handed = runs.hand_over(store, state.run, **caller.source)
+    notes = dict.fromkeys((*state.notes, *handed.notes))  # the journal does not know them all
+    return conceal(store, caller, replace(handed, notes=tuple(notes)))
 
 
 def conceal(store: Store, caller: Caller, state: State) -> State:

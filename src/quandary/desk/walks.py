@@ -14,12 +14,12 @@ import sys
 import threading
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from quandary.desk.reply import arguments_of
 from quandary.errors import QuandaryError, Rejected, Untrusted
 from quandary.journal import runs
-from quandary.journal.entries import Called, Noted, read_beginning
+from quandary.journal.entries import Began, Called, Entry, Noted, read_beginning
 from quandary.journal.history import HANDED
 from quandary.model.asks import Note
 from quandary.model.calls import SESSION
@@ -27,7 +27,7 @@ from quandary.settings import project_of, read_settings
 from quandary.settings.trust import require_agents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from quandary.desk.notices import Watch
     from quandary.journal.store import Run, State, Store
@@ -55,14 +55,17 @@ def launch(
     Nobody has typed that command, so agents that the project names need its user's consent.
     """
     row = store.run(run)
-    command = ("walk", "--resume") if row is None or row.flow == "walk" else ("next",)
-    if command[0] == "walk":
+    command: tuple[str, ...] = ("next", run, "--via", "relay")
+    if row is None or row.flow == "walk":
+        command = ("walk", "--resume", *command[1:])
         require_agents(read_settings(folder), _work_folder(store, run))
+    elif row.flow in PARKING and row.waits != "agent":
+        command = ("resume", run)
     # An address may hold a password, and everybody on the machine can read arguments.
     environment = {**os.environ, "QUANDARY_STORE": store.address}
     environment.pop("QUANDARY_TOKEN", None)  # which is the server's own
     # With -P, no file of that folder is taken for a part of the program.
-    words = [sys.executable, "-P", "-m", "quandary", *command, run, "--via", "relay"]
+    words = [sys.executable, "-P", "-m", "quandary", *command]
     log.info("run %s: resuming it", run, extra={"run": run})
     try:
         return subprocess.Popen(  # noqa: S603 - our own program, no shell
@@ -160,6 +163,13 @@ class Walks:
         self.watch(lambda: self._see_to_its_end(run))
         return state
 
+    def resume_session(self, run: str) -> State | None:
+        """Resume the session that was parked with a run; nothing where none was."""
+        if read_parked(*read_beginning(self.store, run)) is None:
+            return None
+        find_parked(self.store, run)
+        return self.start(run, lambda: runs.look(self.store, run))
+
     def follow(self, state: State) -> None:
         """Have agents called where they are next. The program outlives this one, as a run may."""
         if state.calls and not self._has(state.run):
@@ -195,12 +205,17 @@ class Walks:
         log.info("run %s: its program ended (%d)", run, status, extra={"run": run, "ended": status})
         del self._programs[run]
         row = self.store.run(run) if not self._over else None
-        if row is None or row.waits != "agent" or self.store.is_locked(run):
+        parked = row is not None and row.flow in PARKING and status
+        if row is None or not (row.waits == "agent" or parked) or self.store.is_locked(run):
             return
         complaints = [line for line in said if line.startswith("quandary: ")]
         why = complaints[-1].strip() if complaints else f"the program ended with status {status}"
         with contextlib.suppress(QuandaryError):
-            runs.note(self.store, run, Note(NOT_RESUMED, why), who="api", through="serve")
+            said_by: dict[str, Any] = {"who": "api", "through": "serve"}
+            if row.status == "waiting":
+                runs.note(self.store, run, Note(NOT_RESUMED, why), **said_by)
+            else:
+                runs.note_behind(self.store, row, NOT_RESUMED, "", "", why, **said_by)
 
 
 def has_begun(store: Store, run: str) -> bool:
@@ -228,52 +243,80 @@ def has_begun(store: Store, run: str) -> bool:
 
 # -- sessions of a host ----------------------------------------------------------------------------
 
+PARKING = ("question", "permit")
+"""Flows that a session can be parked with."""
+MANY = 200
+"""Of so many runs of each, the newest, it is seen whether their sessions can be resumed."""
+
 
 class Parked(NamedTuple):
-    """A session that can be resumed, and where."""
+    """A session that was set aside until a call of it is answered; it is on one machine only."""
 
     session: str
     folder: str
+    call: str
+    machine: str = ""
 
     @property
     def words(self) -> list[str]:
         """What resumes it; without a tool for prompts, it does not know its question tool."""
         return ["claude", "-p", "--resume", self.session, "--permission-prompt-tool", "stdio"]
 
+    @property
+    def name(self) -> str:
+        """What begins the names of the runs that its call waits for."""
+        return f"hook\n{self.session}\n{self.call}\n"
 
-def describe_parked(session: str, folder: str, call: str) -> dict[str, str]:
-    """What a run keeps of the session that is parked with it: it exists on one machine only."""
-    return {"session": session, "folder": folder, "call": call, "machine": os.uname().nodename}
+    @property
+    def obstacle(self) -> str:
+        """Why it cannot be resumed here; nothing where it can."""
+        here = self.machine in ("", os.uname().nodename) and os.path.isdir(self.folder)
+        where = f"{self.folder} on {self.machine}" if self.machine else self.folder
+        return "" if here else f"the session is in {where}, which is not here; resume it there"
 
 
-def name_parked(session: str, call: str, **_: str) -> str:
-    """What the runs are called that a call of a session waits for."""
-    return f"hook\n{session}\n{call}\n"
+def read_parked(began: Began, arguments: dict[str, Any]) -> Parked | None:
+    """The session that was parked with a run, by what the run was begun with."""
+    if began.flow not in PARKING or not arguments.get("folder"):
+        return None
+    given = {name: str(arguments[name]) for name in Parked._fields if name in arguments}
+    parked = Parked(**{"session": "", "call": "", **given})
+    return parked if SESSION.fullmatch(parked.session) else None
 
 
-def is_parked(store: Store, run: str) -> bool:
-    """Whether a session was parked with a run."""
-    body, arguments = read_beginning(store, run)
-    named = body.flow in ("question", "permit") and arguments.get("folder")
-    return bool(named) and SESSION.fullmatch(str(arguments.get("session"))) is not None
+def is_handed_over(entries: Iterable[Entry]) -> bool:
+    """Whether the session has the answer by now."""
+    notes = (entry.read() for entry in entries if entry.kind == "noted")
+    return any(isinstance(n, Noted) and (n.kind, n.through) == (HANDED, "hook") for n in notes)
 
 
 def find_parked(store: Store, run: str) -> Parked:
     """The session that was parked with a run, once all that its call waits for is answered."""
-    body, arguments = read_beginning(store, run)
-    if not is_parked(store, run):
+    began, arguments = read_beginning(store, run)
+    parked = read_parked(began, arguments)
+    if parked is None:
         raise Rejected(f"no session was parked with run {run}; see quandary next {run}")
-    first = name_parked(arguments["session"], str(arguments.get("call")))
-    for one in store.named(first, f"{first}~").values():
+    for one in store.named(parked.name, f"{parked.name}~").values():
         if runs.look(store, one).ask is not None:
             raise Rejected(f"run {one} still waits for an answer: quandary next {one}")
-        for entry in store.entries(one, kinds=("noted",)):
-            noted = entry.read()
-            if isinstance(noted, Noted) and (noted.kind, noted.through) == (HANDED, "hook"):
-                raise Rejected(f"the session was resumed with run {one} already")
-    folder, machine = str(arguments["folder"]), arguments.get("machine", os.uname().nodename)
-    elsewhere = machine != os.uname().nodename or not os.path.isdir(folder)
-    if elsewhere or project_of(folder) != body.project:
-        where = f"{folder} on {machine}"
-        raise Rejected(f"the session is in {where}, which is not here; resume it there")
-    return Parked(arguments["session"], folder)
+        if is_handed_over(store.entries(one, kinds=("noted",))):
+            raise Rejected(f"the session was resumed with run {one} already")
+    if parked.obstacle:
+        raise Rejected(parked.obstacle)
+    if project_of(parked.folder) != began.project:
+        raise Rejected(f"{parked.folder} does not belong to the project of run {run}")
+    return parked
+
+
+def find_answered(store: Store, known: set[str]) -> dict[str, str]:
+    """The sessions of this machine that can be resumed, each with a run; others become known."""
+    found: dict[str, str] = {}
+    for flow in PARKING:
+        for row in store.runs(flow=flow, newest=True, limit=MANY):
+            if row.id in known or row.waits == "person":
+                continue
+            try:
+                found[find_parked(store, row.id).session] = row.id
+            except Rejected:
+                known.update([row.id] if row.status != "waiting" else [])
+    return found

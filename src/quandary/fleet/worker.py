@@ -17,7 +17,7 @@ from quandary.agents.calling import logged_out, make_call, obstacles
 from quandary.agents.driving import Driver
 from quandary.agents.process import catching
 from quandary.desk.reply import actions, arguments_of
-from quandary.desk.walks import SET_ASIDE
+from quandary.desk.walks import SET_ASIDE, find_answered, launch
 from quandary.errors import NotFound, QuandaryError, Rejected, StoreError
 from quandary.fleet import THROUGH, JobEnd, JobQueue, takeable
 from quandary.journal import runs
@@ -47,6 +47,10 @@ MOST_ATTEMPTS = 5
 LOGGED_OUT, LOGGED_IN = 30.0, 600.0
 """Seconds for which it is remembered whether somebody is logged in: it takes a program to ask."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+SESSIONS = "CLAUDE"
+"""The queue of a worker that resumes parked sessions, and the agent whose limit holds for them."""
+_LOOK = 0.5
+"""Seconds after which it is looked whether a session has ended."""
 _FAREWELL = 5.0
 """Seconds that a worker tries to say that it is gone."""
 
@@ -267,6 +271,10 @@ class Worker:
         self._woken = asyncio.Event()
         self._alone = asyncio.Lock()
         """Held by whoever takes a run or gives a sign of life."""
+        self._sessions: dict[str, asyncio.Task[None]] = {}
+        """Parked sessions that it resumes."""
+        self._known: set[str] = set()
+        """Runs with which no session is parked that it could resume, or not any more."""
         self._ending = False
         self._error: BaseException | None = None
         runs.keep_open(store, orders.concurrency)
@@ -285,7 +293,7 @@ class Worker:
                     await self._take()
                     await self._finish()
             finally:
-                await _cancel(*beside)
+                await _cancel(*beside, *self._sessions.values())
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_FAREWELL):
                         await self.queue.unregister(self.id)
@@ -368,12 +376,41 @@ class Worker:
             self.turns.discard(turn)
             self._woken.set()
 
+    # -- parked sessions -------------------------------------------------------------------------
+
+    async def _resume_sessions(self) -> None:
+        """Resume what was parked on this machine and is answered, each session once."""
+        wanted = not self.orders.queues or fold(SESSIONS) in self.orders.queues
+        if not wanted or self._ending:
+            return
+        found = await asyncio.to_thread(find_answered, self.store, self._known)
+        for session, run in found.items():
+            self._known.add(run)
+            if session not in self._sessions or self._sessions[session].done():
+                self._sessions[session] = asyncio.create_task(self._resume_session(run))
+
+    async def _resume_session(self, run: str) -> None:
+        """Have a program resume it, which outlives this one; no more at a time than allowed."""
+        async with self.agents.room(SESSIONS):
+            log.info("run %s: resuming its session", run, extra={"run": run})
+            try:
+                program = launch(self.store, run, os.curdir)
+            except QuandaryError as error:
+                log.warning("run %s: its session waits: %s", run, error, extra={"run": run})
+                return
+            while program.poll() is None:
+                await asyncio.sleep(_LOOK)
+            facts = {"run": run, "ended": program.returncode}
+            level = logging.WARNING if program.returncode else logging.INFO
+            log.log(level, "run %s: its session ended (%d)", run, program.returncode, extra=facts)
+
     # -- signs of life ---------------------------------------------------------------------------
 
     async def _live(self) -> None:
         """Give a sign of life time and again, and take care of those that gave none."""
         while True:
             await self._beat()
+            await self._resume_sessions()
             async with self._alone:
                 rescued = await self.queue.rescue(self.id, [turn.run for turn in self.turns])
             for run in rescued:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,8 @@ import walks
 from program import PROGRAM, consent, environment
 from quandary.agents.process import group_lives
 from quandary.cli.servers import in_background
-from quandary.desk.walks import Walks, launch
+from quandary.desk.walks import NOT_RESUMED, Walks, launch
+from quandary.doors.hosts import hooks
 from quandary.doors.web.tokens import hashed
 from quandary.errors import Untrusted
 from quandary.journal import runs as driver
@@ -384,3 +386,107 @@ def test_the_schema_has_it(shop: Shop) -> None:
         paths = json.loads(visitor.get("/api/openapi.json").text)["paths"]
     (found,) = [path for path in paths if path.endswith("/resume")]
     assert {"202", "403", "404", "409"} <= set(paths[found]["post"]["responses"])
+
+
+# -- parked sessions -------------------------------------------------------------------------------
+
+SESSION = "0b5ad6e8-51d5-4f0c-9d2e-6f6a1c0c7b11"
+CLAUDE = """#!{python}
+import os, pathlib, subprocess, sys, time
+pathlib.Path({said!r}).write_text(" ".join(sys.argv[1:4]))
+while os.path.exists({wait!r}):
+    time.sleep(0.02)
+ended = subprocess.run([*{program!r}, "hook", "pre"], stdin=open({call!r}), capture_output=True)
+print(ended.stdout.decode())
+sys.exit({status})
+"""
+"""A Claude Code that asks our hook about the call that was set aside."""
+
+
+class Parking:
+    """A session that was parked in a shop with what it wants to do."""
+
+    def __init__(self, shop: Shop, monkeypatch: pytest.MonkeyPatch, status: int = 0) -> None:
+        config = shop.folder / "config" / "quandary"
+        config.mkdir(parents=True, exist_ok=True)
+        (config / "config.toml").write_text("[permissions]\npark = true\n", encoding="utf-8")
+        self.said, self.wait = shop.folder / "said.txt", shop.folder / "wait.txt"
+        said = {"session_id": SESSION, "cwd": str(shop.folder), "tool_use_id": "toolu_1"}
+        said |= {"tool_name": "Bash", "permission_mode": "default"}
+        call = shop.folder / "call.json"
+        call.write_text(json.dumps({**said, "tool_input": {"command": "touch a"}}), "utf-8")
+        program = shop.folder / "bin" / "claude"
+        program.parent.mkdir()
+        filled = CLAUDE.format(
+            python=sys.executable,
+            said=str(self.said),
+            wait=str(self.wait),
+            program=PROGRAM,
+            call=str(call),
+            status=status,
+        )
+        program.write_text(filled, encoding="utf-8")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setenv(hooks.ATTENDED, "0")
+        assert b"defer" in hooks.respond("pre", call.read_bytes())
+        (row,) = shop.site.store.runs(waits="person")
+        self.run = row.id
+
+
+def test_a_parked_session_is_resumed_from_the_page(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The button comes with the answer, works once at a time, and goes when the session has it."""
+    parked = Parking(shop, monkeypatch)
+    run = parked.run
+    parked.wait.write_text("", encoding="utf-8")
+    with shop.site.person() as visitor:
+        assert "Resume the session" not in visitor.get(f"/runs/{run}").text
+        assert resume(visitor, run, **PAGE).status_code == 409
+        assert send(visitor, run, pick_0="ONE").status_code == 303
+        page = visitor.get(f"/runs/{run}").text
+        assert "Resume the session" in page
+        assert f"quandary resume {run}" in page
+        assert press(visitor, run).status_code == 303
+        shop.until(parked.said.exists, "the session was not resumed")
+        assert "Its session is being resumed" in visitor.get(f"/runs/{run}").text
+        assert press(visitor, run).status_code == 409
+        parked.wait.unlink()
+        state = shop.ended(run)
+        assert "Resume the session" not in visitor.get(f"/runs/{run}").text
+    assert parked.said.read_text(encoding="utf-8") == f"-p --resume {SESSION}"
+    assert state.result["used"] is True
+
+
+def test_only_people_resume_sessions(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It starts an agent, so that it takes what starting a walk takes."""
+    parked = Parking(shop, monkeypatch)
+    with shop.site.person() as visitor:
+        assert send(visitor, parked.run, pick_0="NO").status_code == 303
+    with shop.site.visitor() as stranger:
+        assert f'action="/runs/{parked.run}/resume"' not in stranger.get(f"/runs/{parked.run}").text
+        assert press(stranger, parked.run).status_code == 403
+        assert resume(stranger, parked.run, Authorization=f"Bearer {TOKEN}").status_code == 403
+        assert not parked.said.exists()
+        taken = resume(stranger, parked.run, Authorization=f"Bearer {ADAS}")
+        assert taken.status_code == 202, taken.text
+        shop.ended(parked.run)
+    assert parked.said.exists()
+
+
+def test_the_page_says_why_a_session_was_not_resumed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its program failed before the session had its answer, so that it can be tried again."""
+    parked = Parking(shop, monkeypatch)
+    (shop.folder / "call.json").write_text("{}", encoding="utf-8")
+    program = shop.folder / "bin" / "claude"
+    program.write_text(f"#!/bin/sh\ntouch {parked.said}\nexit 3\n", encoding="utf-8")
+    with shop.site.person() as visitor:
+        assert send(visitor, parked.run, pick_0="NO").status_code == 303
+        assert press(visitor, parked.run).status_code == 303
+        shop.until(lambda: shop.notes(parked.run, NOT_RESUMED), "nothing was noted")
+        page = visitor.get(f"/runs/{parked.run}").text
+    assert "Resume the session" in page
+    assert "ended with status 1" in page

@@ -53,6 +53,7 @@ from quandary.settings import project_of, read_settings, state_folder, user_sett
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from quandary.desk.walks import Parked
     from quandary.journal.store import State, Store
     from quandary.settings import Settings
 
@@ -413,7 +414,7 @@ def start_time(call: ToolCall) -> None:
     with suppress(OSError):
         os.makedirs(folder, mode=0o700, exist_ok=True)
         for left in os.scandir(folder):  # by calls of which nobody heard the end
-            if left.stat().st_mtime < long_ago:
+            if left.stat(follow_symlinks=False).st_mtime < long_ago:
                 os.unlink(left)
         with open(_time_file(call), "w", encoding="ascii") as file:
             file.write(chance.stamp(chance.now()))
@@ -495,7 +496,7 @@ def begin_record(
     prefer: bool = False,
     ask: Ask | None = None,
     expires: datetime | None = None,
-    parked: dict[str, str] | None = None,
+    parked: Parked | None = None,
 ) -> State:
     """The record of a question; it is begun by whoever comes first.
 
@@ -509,7 +510,7 @@ def begin_record(
     return driver.begin(
         store,
         "question",
-        arguments | (parked or {}),
+        arguments | (parked._asdict() if parked else {}),
         project=project,
         **HOOK.source,
         name=name,

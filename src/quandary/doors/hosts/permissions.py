@@ -18,7 +18,6 @@ import msgspec
 
 from quandary.desk import permits, reply
 from quandary.desk.permits import Rule, find_rule, read_rules
-from quandary.desk.walks import name_parked
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.hooks import HOOK, MARGIN
 from quandary.errors import ParseError, Rejected
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from quandary.desk.permits import Verdict
+    from quandary.desk.walks import Parked
     from quandary.journal.store import State, Store
 
 KNOWN_HOSTS = ("claude", "codex", "copilot", "gemini", "qwen")
@@ -265,7 +265,7 @@ def begin_permit(
     project: str,
     wait: float | None,
     verdict: Verdict | None = None,
-    parked: dict[str, str] | None = None,
+    parked: Parked | None = None,
 ) -> State:
     """Begin the run of a stop; a rule decides it at once, as a policy with the rule's name.
 
@@ -283,11 +283,11 @@ def begin_permit(
     return driver.begin(
         store,
         "permit",
-        arguments | (parked or {}),
+        arguments | (parked._asdict() if parked else {}),
         documents=documents,
         project=project,
         **HOOK.source,
-        name=name_parked(**parked) if parked else stop.name + chance.stamp(chance.now()),
+        name=parked.name if parked else stop.name + chance.stamp(chance.now()),
         once=parked is not None,
         expires=chance.now() + timedelta(seconds=wait + MARGIN) if wait else None,
         asker=stop.asker,

@@ -18,7 +18,7 @@ from quandary.desk import notices, reply
 from quandary.desk.decisions import find_decisions
 from quandary.desk.permits import why_over
 from quandary.desk.state import hand_over
-from quandary.desk.walks import describe_parked
+from quandary.desk.walks import Parked
 from quandary.doors.hosts import hooks, permissions
 from quandary.doors.hosts.hooks import DECISION, HOOK, find_folder
 from quandary.errors import Rejected
@@ -98,7 +98,7 @@ def park(call: ToolCall, store: Store, project: str, folder: str) -> dict[str, A
     if not fits or hooks.find_relayed_run(call, store, project) is not None:
         return None
     notices.watch_store(store)
-    parked = describe_parked(call.session, folder, call.id)
+    parked = Parked(call.session, folder, call.id, os.uname().nodename)
     states = [
         hooks.begin_record(
             store, call, one, project, ask=hooks.make_ask(call, one, project), parked=parked
@@ -122,7 +122,7 @@ def park_permission(
     result = permissions.decide_by_rule(store, stop, project, rules)
     session = stop.request.session
     if result is None and SESSION.fullmatch(session) and stop.call:
-        parked = describe_parked(session, stop.request.folder, stop.call)
+        parked = Parked(session, stop.request.folder, stop.call, os.uname().nodename)
         state = permissions.begin_permit(store, stop, project, None, parked=parked)
         if aside := _set_aside(store, session, [state]):
             return aside
@@ -208,13 +208,14 @@ def _read_told() -> Resumption | None:
 
 
 def _hold_one(stop: Stop) -> dict[str, Any]:
-    """Set a call aside if no other one of its session is; it is known by a file."""
+    """Set a call aside if no other one of its session is: a link says which one, from its first
+    moment on, since several hooks may run at once.
+    """
     path = _held_file(stop)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with suppress(FileExistsError), open(path, "x", encoding="utf-8") as file:
-        file.write(stop.call)
-    with open(path, encoding="utf-8") as file:
-        first = file.read() == stop.call
+    with suppress(FileExistsError):
+        os.symlink(stop.call, path)
+    first = os.readlink(path) == stop.call
     return hooks.make_decision("defer", _WAITS) if first else hooks.make_decision("deny", _ANOTHER)
 
 

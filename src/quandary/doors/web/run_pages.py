@@ -24,7 +24,7 @@ from quandary.desk.begin import digest_of
 from quandary.desk.sheets import tell_question
 from quandary.desk.state import conceal, conceal_files, look, outcome_lines
 from quandary.desk.timeline import answer_text, given_answers, tell_origin
-from quandary.desk.walks import NOT_RESUMED, has_begun
+from quandary.desk.walks import NOT_RESUMED, PARKING, has_begun, is_handed_over, read_parked
 from quandary.doors.web.access import (
     Fields,
     RunId,
@@ -207,13 +207,14 @@ _GONE = (
 )
 
 
-def resumption(site: Site, row: Run | None, state: State) -> Resumption | None:
+def resumption(site: Site, row: Run, state: State, entries: Sequence[Entry]) -> Resumption | None:
     """How a run is resumed that does not wait for a person; nothing where it is over."""
-    found = _stand(site, row, state) if row is not None else None
-    if row is None or found is None or not found.button:
+    parks = row.flow in PARKING and row.waits != "agent"
+    found = _stand_parked(site, row, entries) if parks else _stand(site, row, state)
+    if found is None or not found.button:
         return found
     if row.flow != "walk":
-        return found._replace(command=f"quandary next {row.id}")
+        return found if found.command else found._replace(command=f"quandary next {row.id}")
     again = " --retry-failed" if state.status == "failed" else ""
     command = f"quandary walk --resume {row.id}{again}"
     obstacle = site.walks.obstacle(row) if site.walks else "This server resumes no runs."
@@ -239,6 +240,22 @@ def _stand(site: Site, row: Run, state: State) -> Resumption | None:
     return Resumption(
         _GONE if begun else "Agents are next, and nobody has called them yet.", "Resume"
     )
+
+
+def _stand_parked(site: Site, row: Run, entries: Sequence[Entry]) -> Resumption | None:
+    """How the session goes on that was parked with a run, unless it has its answer."""
+    began, answered = entries[0].read(), row.waits == "house" or row.status in ("done", "declined")
+    if not answered or not isinstance(began, Began):
+        return None
+    parked = read_parked(began, entries[0].read_matter().arguments or {})
+    if is_under_way(site, row.id):
+        return Resumption("Its session is being resumed.", under_way=True)
+    if parked is None or is_handed_over(entries):
+        return None
+    obstacle = site.walks.obstacle(row) if site.walks else "This server resumes no sessions."
+    why = f"{parked.obstacle}." if parked.obstacle else obstacle
+    text = "It was asked by a session that is parked, and goes on with the answer."
+    return Resumption(text, "Resume the session", f"quandary resume {row.id}", why)
 
 
 def is_under_way(site: Site, run: str) -> bool:
@@ -335,7 +352,7 @@ def run_page(
     row = row or runs.open_run(store, run).row
     entries = store.entries(run, upto=row.n)
     state = conceal(store, caller, look_at(store, row, entries=entries))
-    going = resumption(site, row, state)
+    going = resumption(site, row, state, entries)
     began = entries[0].read() if entries else None
     beginning = None
     if isinstance(began, Began):
