@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
 import sys
 
 
@@ -13,10 +15,16 @@ def main() -> None:
     if sys.argv[1:] in (["hook", "pre"], ["hook", "post"]):
         from quandary.doors.hosts.hooks import run  # noqa: PLC0415 - without the command line
 
-        sys.exit(run(sys.argv[2]))
-    from quandary.cli import main as commands  # noqa: PLC0415 - for everything else
+        status = run(sys.argv[2])
+    else:
+        from quandary.cli import work  # noqa: PLC0415 - for everything else
 
-    commands()
+        status = work()
+    if "click" in sys.modules:
+        sys.exit(status)
+    # The shortest way was taken. To take all apart that was loaded would be a tenth of it.
+    atexit._run_exitfuncs()
+    os._exit(status)
 
 
 def _load_msgspec() -> None:

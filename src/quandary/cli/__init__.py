@@ -155,10 +155,15 @@ def _drop_output() -> None:
 
 
 def main() -> None:
-    """The program. What could not be said on standard error changes no exit status."""
+    """The program."""
+    sys.exit(work())
+
+
+def work() -> int:
+    """Do what the words say; what could not be said on standard error changes no status."""
     status = run(sys.argv[1:])
     try:
         sys.stderr.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
-    sys.exit(status)
+    return status

@@ -149,7 +149,10 @@ class SqliteStore(Store):
             self._db.close()
             raise
         beside = [f"{self.address}{end}" for end in ("", "-wal", "-shm", "-journal")]
-        self._release = finalize(self, hold_files([*beside, _beside(self.address)]))
+        held = hold_files([*beside, _beside(self.address)])
+        # What is only in memory goes with the last who knows it; a file is left tidy.
+        files = () if self._name == MEMORY else (self._db,)
+        self._release = finalize(self, _let_go, held, *files)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -643,6 +646,12 @@ class SqliteStore(Store):
     def _explain(self, error: Exception) -> str:
         said = _FAULTS.get(_code(error), ": {error}")
         return self.path + said.format(error=error, path=self.path)
+
+
+def _let_go(release: Callable[[], object], *files: sqlite3.Connection) -> None:
+    for file in files:
+        file.close()
+    release()
 
 
 def _written_by_others(watcher: sqlite3.Connection) -> object:

@@ -566,7 +566,7 @@ def test_many_hooks_at_once_lose_no_record(tmp_path: Path) -> None:
 def test_a_hook_loads_neither_the_command_line_nor_anything_heavy(tmp_path: Path) -> None:
     """It runs around every question of an agent."""
     code = (
-        "import sys; sys.argv = ['quandary', 'hook', 'post']\n"
+        "import os, sys; sys.argv, os._exit = ['quandary', 'hook', 'post'], sys.exit\n"
         "from quandary.__main__ import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
