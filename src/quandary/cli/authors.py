@@ -28,7 +28,7 @@ from quandary.journal import chance
 from quandary.journal.counts import occasions
 from quandary.model.asks import Answer, Ask, Item, Question, Reply
 from quandary.model.candidates import BUCKETS
-from quandary.model.text import count, printable, shorten, suggest
+from quandary.model.text import count, one_line, printable, shorten, suggest
 from quandary.model.tree import OTHER, Decision, Option, Tree
 from quandary.settings import KNOWN
 from quandary.settings.agents import KEYS
@@ -198,25 +198,20 @@ def _draft_from_journal(
         Option(
             codes.derive(choice.label),
             _label(choice.label, several=several),
-            _tidy(choice.description) or f"Chosen {count(chosen[choice.label], 'time')} before",
+            one_line(choice.description) or f"Chosen {count(chosen[choice.label], 'time')} before",
             several,
         )
         for choice in asked[0].choices
     )
     offered = dict.fromkeys(choice.label for each in asked for choice in each.choices)
-    told = ", ".join(f"“{_tidy(label)}” {chosen[label]}" for label in {**offered, **chosen})
+    told = ", ".join(f"“{one_line(label)}” {chosen[label]}" for label in {**offered, **chosen})
     about = f"Drafted from `{known}`, asked {count(len(found), 'time')}; chosen: {told}."
-    return question or _tidy(asked[0].text), options, about
-
-
-def _tidy(text: str) -> str:
-    """Words of a host on one line."""
-    return " ".join(printable(text).split())
+    return question or one_line(asked[0].text), options, about
 
 
 def _label(text: str, *, several: bool) -> str:
     """A label as the rules want it: no dots at its end, no comma where several can be chosen."""
-    label = _tidy(text).rstrip(".… ")
+    label = one_line(text).rstrip(".… ")
     return label.replace(",", ";") if several else label
 
 

@@ -14,7 +14,7 @@ from quandary.cli.screen import put, show_progress, tell
 from quandary.errors import QuandaryError
 from quandary.journal import policy
 from quandary.journal.counts import Tally, occasions, summarize_questions
-from quandary.model.text import printable
+from quandary.model.text import one_line, printable
 from quandary.settings import read_settings
 from quandary.settings.files import read_standard_input
 
@@ -128,9 +128,8 @@ def clear(id_: str | None, origin: str | None, everywhere: bool, where: str | No
     kept_there = (kept for kept in policy.list_preferences(store, scope) if kept.scope == scope)
     found = [kept for kept in kept_there if id_ in (None, kept.id)]
     if not all(kept.preference in policy.SUPPRESSING for kept in found):
-        _require_person(
-            origin
-        )  # without an always-ask, a preference for everywhere could decide again
+        # Without an always-ask, a preference for everywhere could decide again.
+        _require_person(origin)
     for kept in found:
         _remember(store, kept.id, "", scope, origin)
         tell(f"{kept.preference} is cleared for {kept.id} {_where(scope)}")
@@ -249,7 +248,7 @@ def _tally(tally: Tally) -> str:
         parts.append(f"median {tally.median_seconds / (size or 1):.1f} {unit}")
     if tally.recommended:
         parts.append(f"advice followed {tally.followed} of {tally.recommended}")
-    title = " ".join(printable(tally.text).split())
+    title = one_line(tally.text)
     answers = "; ".join(f"{said or '(blank)'}: {n}" for said, n in list(tally.answers.items())[:4])
     shown = f"{printable(tally.id)}\n  {title[:96]}\n  {', '.join(parts)}\n"
     return f"{shown}  {printable(answers)}\n" if answers else shown

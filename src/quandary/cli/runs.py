@@ -51,7 +51,7 @@ from quandary.journal.archive import WHOSE, find
 from quandary.journal.counts import Occasion, occasions
 from quandary.journal.entries import Status
 from quandary.model.asks import Item, Outcome, Reading
-from quandary.model.text import count, cut, printable, shorten
+from quandary.model.text import count, cut, one_line, printable, shorten
 from quandary.reading import question_from_options
 from quandary.settings.files import read_input
 
@@ -233,7 +233,7 @@ def _run_line(row: Run, what: str, by: str, longest: int) -> str:
     columns = [row.id, f"{row.status:9}", local_moment(row.since)]
     if longest:
         columns.append(f"{shorten(_project_name(row), longest):{longest}}")
-    told = " ".join(printable(what if by in (*WHO.values(), "") else f"{what} — {by}").split())
+    told = one_line(what if by in (*WHO.values(), "") else f"{what} — {by}")
     if sys.stdout.isatty():
         while len(columns) > 2 and len("  ".join(columns)) + 2 + _NARROWEST > width():
             del columns[2]
@@ -423,7 +423,7 @@ def _decision_line(one: Decision) -> str:
     again = "amended" if one.superseded == one.run else f"superseded by {one.superseded}"
     text = f"{one.question} → {one.answer} — {one.source}"
     text = f"{text} ({again})" if one.superseded else text
-    return f"{moment(one.at)}  {one.run}  {' '.join(printable(text).split())}"
+    return f"{moment(one.at)}  {one.run}  {one_line(text)}"
 
 
 def _matching(store: Store, run: str, words: str | None, *, whole: bool) -> list[Event]:
@@ -440,7 +440,7 @@ def _timeline(run: str, found: list[Event]) -> str:
         number = f"{event.n:>4}  {moment(event.at, seconds=True):20}  "
         kind = f"{event.kind:8}"
         shown = paint(kind, fg=_COLOURS.get(event.kind))
-        text = " ".join(printable(event.text).split())
+        text = one_line(event.text)
         if len(text) > LONGEST:
             text = f"{cut(text, LONGEST)}… ({len(text)} characters; --format json has them all)"
         who = printable(event.source)
@@ -498,7 +498,7 @@ def _item_line(entry: dict[str, Any]) -> str:
 
 def _plain(text: str) -> str:
     """A text on one line, with nothing in it that Markdown would take for its own."""
-    return _MEANING.sub(r"\\\g<0>", " ".join(printable(text).split()))
+    return _MEANING.sub(r"\\\g<0>", one_line(text))
 
 
 def show_questions(
@@ -521,7 +521,7 @@ def show_questions(
 
 
 def _question_line(occasion: Occasion) -> str:
-    text = " ".join(printable(occasion.text).split())
+    text = one_line(occasion.text)
     answer = printable("; ".join(occasion.answer)) or "(blank)"
     advice = {True: ", as recommended", False: ", not as recommended", None: ""}
     outcome = f"{answer}{advice[occasion.followed]} — {occasion.who} ({occasion.through})"

@@ -191,16 +191,13 @@ def _share(texts: Iterator[tuple[str, str]], fenced: bool) -> Iterator[Checked]:
             paths.extend(path for path, _ in part)
             yield [text for _, text in part]
 
-    with ProcessPoolExecutor(initializer=_leave_interrupts) as pool:
+    # Whoever presses Ctrl-C means the command; its processes end with it.
+    leave_interrupts = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(initializer=leave_interrupts) as pool:
         written = pool.map(partial(_examine_part, fenced=fenced), parts())
         found = (msgspec.msgpack.decode(one, type=list[Checked]) for one in written)
         for path, file in zip(paths, chain.from_iterable(found), strict=True):
             yield msgspec.structs.replace(file, path=path)
-
-
-def _leave_interrupts() -> None:
-    """Whoever presses Ctrl-C means the command; its processes end with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _examine_part(texts: list[str], *, fenced: bool) -> bytes:

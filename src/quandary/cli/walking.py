@@ -38,7 +38,7 @@ from quandary.journal.entries import Source
 from quandary.journal.store import State, Store, place_of
 from quandary.model.asks import Item
 from quandary.model.calls import Call, Output, Process, Validation, is_human
-from quandary.model.text import printable, shorten
+from quandary.model.text import one_line, printable, shorten
 from quandary.reports import html, story
 from quandary.reports.logs import Logs
 from quandary.reports.retelling import retell
@@ -154,7 +154,7 @@ class Lines(Watcher):
 
     def _say(self, run: str, what: str) -> None:
         item = self.rows[run].item
-        line = " ".join(printable(f"{item}: {what}" if item else what).split())
+        line = one_line(f"{item}: {what}" if item else what)
         tell(f"{run[-6:]}  {shorten(line, LONGEST)}")
 
 

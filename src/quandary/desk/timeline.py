@@ -33,6 +33,8 @@ _MARKS = {
     "add": "+",
 }
 """Prefixes as they are typed."""
+_TOLD_BY = ("tree", "chart", "options")
+"""The documents that say what a run is about."""
 WHO = {"api": "a program", "agent": "an agent"}
 """Who asks, where no name was given."""
 
@@ -186,8 +188,8 @@ def origins(store: Store, runs: Sequence[str]) -> dict[str, Origin]:
             body = entries.read_body(written)
             if isinstance(body, entries.Began):
                 first[run] = body, entries.read_matter(matter).arguments or {}
-    drawn = {one for body, _ in first.values() for one in _told_by(body)}
-    documents = store.some_documents(drawn)
+    named = ((body.documents, name) for body, _ in first.values() for name in _TOLD_BY)
+    documents = store.some_documents({kept[name] for kept, name in named if name in kept})
     found = dict.fromkeys(runs, Origin())
     for run, (body, arguments) in first.items():
         about = _beginning(documents.get, body, arguments)
@@ -295,12 +297,6 @@ def _text(
     else:
         said = "came back" if body.ok else "failed"
     return said
-
-
-def _told_by(body: entries.Began) -> list[str]:
-    """The documents that say what a run is about."""
-    named = (body.documents.get(name, "") for name in ("tree", "chart", "options"))
-    return list(filter(None, named))
 
 
 def _beginning(

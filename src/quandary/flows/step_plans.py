@@ -249,7 +249,10 @@ def most_calls(chart: Chart, steps: Sequence[Planned], defaults: Defaults) -> in
     weights: dict[str, dict[str, int]] = {}
     for step in steps:
         weights.setdefault(step.page, {})[step.id] = step.most_calls
-    inner = {key: _inner(chart, pages[key], weights[key]) for key in weights}
+    inner = {  # for each page, its steps that run another one, and the ids of those
+        key: {s.id: to.id for s in pages[key].steps if s.id in reached and (to := chart.called(s))}
+        for key, reached in weights.items()
+    }
     visits = defaults.max_visits
     costs: dict[str, int] = {}
     for group in circles({key: list(dict.fromkeys(inner[key].values())) for key in weights}):
@@ -258,12 +261,6 @@ def most_calls(chart: Chart, steps: Sequence[Planned], defaults: Defaults) -> in
                 weights[key][step_id] += costs.get(called, 0)
             costs[key] = _longest(weights[key], pages[key], visits)
     return min(costs.get(chart.first.id, 0), visits * sum(step.most_calls for step in steps))
-
-
-def _inner(chart: Chart, page: Page, reached: Mapping[str, int]) -> dict[str, str]:
-    """The steps of a page that run another page, and the ids of those."""
-    called = {step.id: chart.called(step) for step in page.steps if step.id in reached}
-    return {step: inner.id for step, inner in called.items() if inner is not None}
 
 
 def _longest(weights: Mapping[str, int], page: Page, visits: int) -> int:

@@ -44,6 +44,11 @@ def printable(text: str) -> str:
     return _HIDDEN.sub(_escape, _SPACED.sub(" ", text))
 
 
+def one_line(text: str) -> str:
+    """A text on one line, its words one space apart, with nothing hidden in it."""
+    return " ".join(printable(text).split())
+
+
 def reveal(text: str) -> str:
     r"""The same for a text that keeps its lines, as `\u001b`: pages, forms and messages."""
     return _HIDDEN.sub(_escape_broadly, text)

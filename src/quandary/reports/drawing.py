@@ -7,11 +7,13 @@ from graphlib import TopologicalSorter
 from html import escape
 from itertools import pairwise
 from textwrap import wrap
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.model.chart import Chart, Kind, Map, Page, Step
-from quandary.model.text import shorten
-from quandary.reports.story import Leg, Stop, Story, one_line
+from quandary.model.text import one_line, shorten
+
+if TYPE_CHECKING:
+    from quandary.reports.story import Leg, Stop, Story
 
 WIDTH, HEIGHT = 190.0, 62.0
 ACROSS, DOWN = 34.0, 62.0

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from quandary import __version__
 from quandary.model.chart import QUIET, Chart
+from quandary.model.text import one_line
 from quandary.reports import story as words
 from quandary.reports.drawing import picture
 
@@ -56,7 +57,7 @@ def report(told: Told) -> str:
 
 def _text(text: str) -> str:
     """A text on one line, safe between tags and in attributes."""
-    return escape(words.one_line(text))
+    return escape(one_line(text))
 
 
 def _pages(chart: Chart, story: Story) -> Iterator[str]:

@@ -20,6 +20,7 @@ import msgspec
 from quandary.errors import QuandaryError
 from quandary.journal.entries import Answered, AnyBody, Asked, Began, Called, Ended, Noted, Returned
 from quandary.model import keys
+from quandary.model.text import one_line
 from quandary.reports import story as words
 from quandary.reports.retelling import Teller
 from quandary.settings.files import is_inside
@@ -169,7 +170,7 @@ class _Log:
         return teller
 
     def _write_long(self, path: str, blocks: str) -> None:
-        title = f"Run {self.teller.run}, chart {words.one_line(self.teller.name)}\n\n"
+        title = f"Run {self.teller.run}, chart {one_line(self.teller.name)}\n\n"
         added = (blocks if self._long_end else title + blocks).encode()
         _put(path, self._long_end, added)
         self._long_end += len(added)
@@ -215,7 +216,7 @@ def _put(path: str, at: int, text: bytes) -> None:
 def _block(teller: Teller, number: int, body: AnyBody) -> str:
     """An entry in words. Only the first line of it stands at the margin, so none can be forged."""
     first, *rest = _tell(teller, body)
-    head = f"[{number}] {words.moment(body.at)}  {words.one_line(first)}\n"
+    head = f"[{number}] {words.moment(body.at)}  {one_line(first)}\n"
     return head + "".join(f"    {line}\n" for line in rest) + "\n"
 
 
@@ -225,7 +226,7 @@ def _tell(teller: Teller, body: AnyBody) -> Iterator[str]:
         item = teller.item
         known = {"item": item.title or item.label or item.id, "context": item.context}
         for name, text in (*filter(itemgetter(1), known.items()), *item.fields.items()):
-            yield f"{words.one_line(name)}: {words.one_line(text)}"
+            yield f"{one_line(name)}: {one_line(text)}"
     elif isinstance(body, Asked | Called):
         exchange = teller.exchanges.get(body.key)
         who = words.tell_request(exchange) if exchange else getattr(body, "agent", "")

@@ -13,7 +13,7 @@ from quandary.journal.entries import Status, Who, tell_source
 from quandary.journal.store import Waits
 from quandary.model.calls import HUMAN, Expects, Meaning, Role
 from quandary.model.chart import QUIET, Chart, Kind, Map, Page
-from quandary.model.text import printable
+from quandary.model.text import one_line, printable
 
 if TYPE_CHECKING:
     from quandary.reports.retelling import Told
@@ -332,11 +332,6 @@ def count(number: int, noun: str) -> str:
 def moment(at: str) -> str:
     """When something happened, in UTC."""
     return f"{at[:10]} {at[11:19]}Z" if at else ""
-
-
-def one_line(text: str) -> str:
-    """A text on one line, with nothing hidden in it."""
-    return " ".join(printable(text).split())
 
 
 def lines(text: str, most: int | None = LONGEST) -> list[str]:
