@@ -20,7 +20,7 @@ import pytest
 from quandary.agents.calling import Surroundings, output_of
 from quandary.agents.driving import Driver
 from quandary.agents.process import Ran
-from quandary.errors import ParseError, PersonRequired
+from quandary.errors import ParseError, PersonRequired, Rejected
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Reply
@@ -297,6 +297,29 @@ def test_a_session_that_goes_on_and_is_killed_counts_as_one_attempt(house: House
     state = house.drive(run)
     assert (state.status, state.result["steps"][0]["attempts"]) == ("done", 2)
     assert house.read("ANN", "starts.jsonl") == ["begin", "resume", "begin"]
+
+
+def test_a_session_goes_on_where_it_is_and_nowhere_else(house: House) -> None:
+    """On another machine it is refused before anything is spent, and on its own it goes on."""
+    house.script("ANN", [ASK], DONE)
+    state = house.say(house.drive(house.begin().run), "A")
+    here = os.uname()
+    there = os.uname_result((here.sysname, "elsewhere", here.release, here.version, here.machine))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "uname", lambda: there)
+        with pytest.raises(Rejected, match=f"on {here.nodename}; resume the run there"):
+            house.drive(state.run)
+    state = house.drive(state.run)
+    assert (state.status, state.result["steps"][0]["attempts"]) == ("done", 1)
+
+
+def test_a_session_cannot_go_on_when_its_agent_may_no_longer_ask(house: House) -> None:
+    """It would find no hook there; what to set is said."""
+    house.script("ANN", [ASK], DONE)
+    state = house.say(house.drive(house.begin().run), "A")
+    house.tables["ANN"]["permissions"] = "safe"
+    state = house.drive(state.run)
+    assert (state.status, 'permissions = "ask"' in (state.error or "")) == ("failed", True)
 
 
 def test_the_story_of_a_step_tells_the_stop_and_the_answer(house: House) -> None:

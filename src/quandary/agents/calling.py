@@ -76,6 +76,9 @@ async def make_call(call: Call, catalogue: Catalogue, around: Surroundings) -> O
     if missing := obstacles(agent, around):
         return Output(call.key, error=missing[0])
     resumed = call.resumes and call.resumes.stopped
+    if resumed and agent.permissions != "ask":
+        why = f'set permissions = "ask" in [agents.{agent.name}] again'
+        return Output(call.key, error=f"{agent.name}: a session that stopped cannot go on; {why}")
     nonce = resumed.nonce if resumed else chance.salt().hex()[:NONCE_LENGTH]
     if resumed:  # its session is there, and nowhere else
         around = replace(around, folder=resumed.folder)
@@ -266,7 +269,8 @@ def output_of(call: Call, agent: Agent, ran: Ran, nonce: str = "", folder: str =
         tokens=said.tokens,
         truncated=ran.truncated,
         timed_out=ran.timed_out,
-        stopped=stopped and replace(stopped, folder=folder, nonce=nonce),
+        stopped=stopped
+        and replace(stopped, folder=folder, nonce=nonce, machine=os.uname().nodename),
     )
 
 

@@ -135,6 +135,8 @@ class Driver:
         self.taken_up += run not in self.under_way
         self.under_way[run] = None
         while True:
+            for call in state.calls:
+                _require_here(call)
             if state.calls and not has_begun(self.store, run):
                 note = Note(STARTED, "The agents are being asked.")
                 runs.note(self.store, run, note, who="agent", through=THROUGH)
@@ -210,6 +212,14 @@ class Driver:
                 command = "walk --resume" if state.flow == "walk" else "next"
                 text = f"The agents were stopped. Resume with: quandary {command} {run}"
                 runs.note(self.store, run, Note(STOPPED, text), who="agent", through=THROUGH)
+
+
+def _require_here(call: Call) -> None:
+    """Refuse to go on with a session that is on another machine; that costs no attempt."""
+    stopped = call.resumes.stopped if call.resumes else None
+    if stopped is not None and stopped.machine != os.uname().nodename:
+        where = f"{stopped.folder} on {stopped.machine}"
+        raise Rejected(f"the session of {call.agent} is in {where}; resume the run there")
 
 
 # -- replies ---------------------------------------------------------------------------------------

@@ -313,10 +313,8 @@ class Visit:
                     del waiting[number]
                 else:
                     waiting[number] = yield from self._resume(calls[number], output.stopped)
-            more = len(waiting)
-            for number, call in waiting.items():
-                seconds = self.spent.time(self.plan.timeout, more)
-                waiting[number] = replace(call, timeout=seconds)
+            seconds = self.spent.time(self.plan.timeout, max(len(waiting), 1))
+            waiting = {n: replace(call, timeout=seconds) for n, call in waiting.items()}
         return tuple(ended[number] for number in range(len(calls)))
 
     def _resume(self, call: Call, stopped: Stopped) -> Steps[Call]:

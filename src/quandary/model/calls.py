@@ -124,6 +124,7 @@ class Stopped(msgspec.Struct, frozen=True, omit_defaults=True):
     """A JSON object."""
     folder: str = ""
     """Where it works, and can be resumed."""
+    machine: str = ""
     nonce: str = ""
     """What its response is known by."""
 
