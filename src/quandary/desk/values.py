@@ -38,13 +38,6 @@ def tell_fields(question: Question) -> list[str]:
     ]
 
 
-def as_input(value: object) -> str:
-    """A value as a line of input has it."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    return msgspec.json.encode(value).decode()
-
-
 def tell_how(question: Question) -> str:
     """How somebody changes a value who has no input for it."""
     first, now = question.fields[0], question.values

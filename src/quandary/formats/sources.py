@@ -16,7 +16,7 @@ from quandary.formats.markdown import parse
 from quandary.formats.markdown.notation import plain_name, read_extra
 from quandary.model.asks import Item
 from quandary.model.candidates import BUCKETS, Candidate, problem
-from quandary.model.text import suggest
+from quandary.model.text import as_text, suggest
 from quandary.model.tree import Extra, Tree, extend
 from quandary.settings import read_settings
 from quandary.settings.files import (
@@ -279,7 +279,7 @@ def from_rows(name: str, rows: list[Any], *, bare: bool = False) -> list[Item]:
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
             raise ParseError(f"{name}: item {number} is not an object with fields")
-        fields = {str(key).strip(): _text(value) for key, value in row.items()}
+        fields = {str(key).strip(): as_text(value) for key, value in row.items()}
         if not bare and not any(fields.get(own) for own in _OWN):
             raise ParseError(f"{name}: item {number} has none of {', '.join(_OWN)}")
         own = {field: fields.pop(field, "") for field in _OWN}
@@ -313,13 +313,6 @@ def _decode(text: str, where: str, remedy: str = "") -> Any:  # noqa: ANN401 - a
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise ParseError(f"{where}: not JSON ({error}){remedy}") from None
-
-
-def _text(value: object) -> str:
-    """A value as it is shown in a question; what is no text is written as JSON writes it."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    return msgspec.json.encode(value).decode()
 
 
 def extras(values: Sequence[str], option: str = "extras") -> list[Extra] | None:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
+import msgspec
+
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _SPACED = re.compile("\r\n|[\t\n\r\u2028\u2029]")
 _CONTROL = "\x00-\x1f\x7f-\x9f\ud800-\udfff"
@@ -81,6 +83,13 @@ def _seen() -> re.Pattern[str]:
         r"|\r(?=\n)|(?<=[\u2801-\u28ff])\u2800|\u2800(?=[\u2801-\u28ff])"
         rf"|(?<=[0-9#*])\ufe0f(?=\u20e3)|(?<=[{_JOINED}])[\u200c\u200d](?=[{_JOINED}])"
     )
+
+
+def as_text(value: object) -> str:
+    """A value as people type and read it: text as it is, nothing as nothing, all else as JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return msgspec.json.encode(value).decode()
 
 
 def shorten(text: str, longest: int = 60) -> str:

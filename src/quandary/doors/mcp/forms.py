@@ -33,11 +33,11 @@ from quandary.desk import returns
 from quandary.desk.drafts import extra_labels
 from quandary.desk.returns import kind_of, text_of
 from quandary.desk.sheets import Sheet, make_sheets, one_line, shorten
-from quandary.desk.values import as_input, check_values
+from quandary.desk.values import check_values
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.flows.proposals import SECONDS
 from quandary.model.asks import Answer, Ask, Field, Note, Outcome, Question, Reply
-from quandary.model.text import reveal
+from quandary.model.text import as_text, reveal
 from quandary.model.tree import OTHER
 from quandary.reading import read
 
@@ -148,9 +148,9 @@ def _input(one: Field, question: Question) -> dict[str, Any]:
     about: dict[str, Any] = {"type": known, "title": reveal(one.label)}
     about["description"] = reveal(str(one.schema.get("description") or one.described))
     if one.schema.get("enum"):
-        about |= {"type": "string", "enum": [*map(as_input, one.schema["enum"])]}
+        about |= {"type": "string", "enum": [*map(as_text, one.schema["enum"])]}
     if (value := question.values.get(one.name)) is not None:
-        about["default"] = as_input(value) if about["type"] == "string" else value
+        about["default"] = as_text(value) if about["type"] == "string" else value
     return about
 
 

@@ -15,10 +15,9 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from quandary.desk.drafts import CLOSED, INTERRUPTED, Draft
-from quandary.desk.values import as_input
 from quandary.doors.terminal import WIDEST, painting
 from quandary.model.asks import MORE, Ask, Outcome, Reply
-from quandary.model.text import printable
+from quandary.model.text import as_text, printable
 
 if TYPE_CHECKING:
     from textual import events
@@ -198,7 +197,7 @@ class Box(App[Reply | Outcome]):
             line.query_ancestor(Horizontal).query_one(Static).update(
                 f"    {printable(field.label)}: "
             )
-            line.value = printable(as_input(now.get(field.name)))
+            line.value = printable(as_text(now.get(field.name)))
 
     def _refocus(self) -> None:
         draft = self.draft

@@ -20,7 +20,6 @@ from quandary.desk.attachments import find_media, list_attachments, load
 from quandary.desk.drafts import SEEN_FIRST, Draft
 from quandary.desk.reply import arguments_of
 from quandary.desk.sheets import tell_question
-from quandary.desk.values import as_input
 from quandary.doors.web import prose
 from quandary.doors.web.access import RunId, TheSite, Visit
 from quandary.doors.web.prose import render
@@ -29,7 +28,7 @@ from quandary.flows import wording
 from quandary.flows.asking import PERSON
 from quandary.journal.entries import read_beginning
 from quandary.model.asks import MORE, Answer, Reply, read_annotations, tell_size
-from quandary.model.text import reveal
+from quandary.model.text import as_text, reveal
 from quandary.model.tree import Tree
 
 if TYPE_CHECKING:
@@ -221,10 +220,10 @@ def sheet(
 def _show_field(one: Field, number: int, place: int, fields: Fields, now: object) -> dict[str, Any]:
     """An input for a value, with what was typed there before or what stands in it."""
     name = field(f"{VALUE}-{number}", place)
-    value = fields[name][-1] if fields.get(name) else as_input(now)
+    value = fields[name][-1] if fields.get(name) else as_text(now)
     kinds = [kind for kind in one.types if kind != "null"]
     options = one.schema.get("enum") or ([True, False] if kinds == ["boolean"] else [])
-    choices = [as_input(choice) for choice in options]
+    choices = [as_text(choice) for choice in options]
     return {
         "name": name,
         "label": one.label,
@@ -234,7 +233,7 @@ def _show_field(one: Field, number: int, place: int, fields: Fields, now: object
         "value": value,
         "long": "\n" in value or len(value) > 60,
         "required": one.required,
-        "proposed": as_input(one.schema.get("default")),
+        "proposed": as_text(one.schema.get("default")),
     }
 
 

@@ -29,7 +29,7 @@ from quandary.model.chart import (
     Step,
     loosened,
 )
-from quandary.model.text import printable
+from quandary.model.text import as_text, printable
 
 MOST_AT_ONCE = 10_000
 """`a & b --> c & d` multiplies; more lines than this are not drawn by one arrow."""
@@ -450,24 +450,24 @@ class Pages:
         elif "step" in said:
             self._add_to_step(said, line)
         elif isinstance(page := said.get("page"), dict):
-            self._turn_page(_text(page.get("id")), _text(page.get("name")), line)
+            self._turn_page(as_text(page.get("id")), as_text(page.get("name")), line)
         elif isinstance(route := said.get("route"), dict):
-            ends = _text(route.get("source")), _text(route.get("target"))
-            label = _text(route.get("label"))
+            ends = as_text(route.get("source")), as_text(route.get("target"))
+            label = as_text(route.get("label"))
             self._sheet.strokes.append(_Stroke(*ends, label, "forward", line, drawn=False))
         elif isinstance(thing := said.get("scenery"), dict) and thing.get("kind") in _SCENERY:
-            key, words = _text(thing.get("id")), _text(thing.get("text"))
+            key, words = as_text(thing.get("id")), as_text(thing.get("text"))
             self._sheet.scenery.append(Scenery(key, thing["kind"], words, line))
         elif "label" in said and self._last is not None:
-            self._last.label = _text(said["label"])
+            self._last.label = as_text(said["label"])
         elif "start" in said:
-            self.start = _text(said["start"])
+            self.start = as_text(said["start"])
         else:
             message = f"a comment for quandary says {', '.join(said) or 'nothing'}"
             self._complain("comment", "warning", f"{message}, which means nothing here", line)
 
     def _add_to_step(self, said: dict[str, Any], line: int) -> None:
-        key = _text(said["step"])
+        key = as_text(said["step"])
         self.node(key, line)
         step = self._nodes[key]
         given = said.get("metadata")
@@ -475,13 +475,13 @@ class Pages:
         data = {**(given if isinstance(given, dict) else {}), **own}
         self._nodes[key] = replace(
             step,
-            id=_text(said.get("id", step.id)),
-            text=_text(said.get("text", step.text)),
+            id=as_text(said.get("id", step.id)),
+            text=as_text(said.get("text", step.text)),
             shape=said["shape"] if said.get("shape") in _SHAPES else step.shape,
             tags=(*step.tags, *_texts(said.get("tags"))),
-            metadata={**step.metadata, **{name: _text(value) for name, value in data.items()}},
+            metadata={**step.metadata, **{name: as_text(value) for name, value in data.items()}},
             notes=(*step.notes, *_texts(said.get("notes"))),
-            lane=_text(said.get("lane", step.lane)),
+            lane=as_text(said.get("lane", step.lane)),
         )
 
     def _turn_page(self, key: str, name: str, line: int) -> None:
@@ -503,14 +503,8 @@ class Pages:
 def _texts(value: object) -> list[str]:
     """One text or several."""
     if isinstance(value, list):
-        return [_text(part) for part in value]
-    return [_text(value)] if value else []
-
-
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else msgspec.json.encode(value).decode()
+        return [as_text(part) for part in value]
+    return [as_text(value)] if value else []
 
 
 _NAMES: dict[Shape, str] = {
