@@ -13,7 +13,8 @@ from collections import Counter
 from pathlib import Path
 
 from measuring import Row, table
-from quandary.reading import question_from_options, read
+from quandary.model.asks import question_from_options
+from quandary.reading import read
 
 REPLIES = Path(__file__).parent.parent / "tests" / "reading" / "replies.jsonl"
 ROUNDS = 5

@@ -297,3 +297,38 @@ def test_whatever_is_proposed_a_decision_ends_and_only_a_yes_chooses_it(
             assert one["path"].endswith("custom:zzz") or confirmed
         return
     pytest.fail("it did not end")
+
+
+UNSURE = """\
+### ¶ASK_PAGE
+## Decision: Page
+- [TAB] Tabs
+  Six of them on top
+- [SID] Sidebar
+  Sections on the left
+- [ONE] One long page
+- [OTH] Other
+  - [MIX] Both of them
+  - [NIL] Neither
+"""
+
+
+def test_what_our_reader_is_not_sure_of_is_confirmed_by_the_person() -> None:
+    """A lone word of a description is no pick: Yes makes it one, and No keeps it as own words."""
+    for said, path in (("yes", "SID"), ("no", "OTH/custom:left")):
+        flow, ask = begin(UNSURE)
+        ask = asked(send(flow, ask, "left", hand=PERSON, via="text"))
+        (question,) = ask.questions
+        assert question.text.endswith("You wrote “left”; is that *Sidebar*?")
+        assert ask.preamble.why == "Proposed by Quandary's reader; it counts only if you say Yes."
+        assert "kept as your own words" in question.choices[1].description
+        result = chosen(send(flow, ask, said, hand=PERSON, via="text"))
+        assert result["path"] == path
+        assert result["proposals"][0]["proposedBy"] == "Quandary's reader"
+
+
+def test_what_an_agent_proposes_goes_before_what_our_reader_thinks() -> None:
+    """Whoever understands the words better is asked about."""
+    flow, ask = begin(UNSURE)
+    ask = asked(send(flow, ask, ("left", "TAB"), via="text"))
+    assert ask.questions[0].text.endswith("You wrote “left”; is that *Tabs*?")

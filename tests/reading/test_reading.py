@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.model.asks import BACK, MORE, Choice, Question
+from quandary.model.asks import BACK, MORE, Choice, Question, question_from_options
 from quandary.model.tree import Extra
-from quandary.reading import Mode, question_from_options, read, vetoes
+from quandary.reading import Mode, read, vetoes
 from quandary.reading.words import fold, words
 
 REPLIES = Path(__file__).parent / "replies.jsonl"
@@ -368,7 +368,6 @@ def test_both_are_two() -> None:
         ("stagign please", "STG"),
         ("deploying now", "DEP"),
         ("push it to production", "DEP"),
-        ("weekend", "WAIT"),
         ("ok let's go with staging", "STG"),
         ("my pick is wait", "WAIT"),
     ],
@@ -395,10 +394,76 @@ def test_what_is_ruled_out_leaves_the_rest(text: str, expected: str) -> None:
 
 
 def test_one_of_two_ruled_out_picks_the_other() -> None:
-    """With two options, not the one is the other, and an option that says "without" is meant."""
+    """With two options, not the one is the other, and an option that says "without" is meant.
+
+    All but one of them is never a plain pick.
+    """
     asked = question(Choice("MRG", "Merge"), Choice("CLS", "Close without merging"))
-    for text in ("not the first", "don't merge", "anything but merging"):
+    for text in ("not the first", "don't merge"):
         assert picks(text, asked) == "CLS"
+    assert picks("anything but merging", asked) == "?CLS"
+
+
+CLEANUP = question(
+    Choice("DEL", "Delete old snapshots", "Frees about 60 GB"),
+    Choice("EXT", "Extend the volume", "Costs 12 euros a month, no downtime"),
+    Choice("MOV", "Move to the new cluster", "Needs a maintenance window on Sunday"),
+)
+DUPLICATES = question(
+    Choice("MRG", "Merge them", "Newest values win"),
+    Choice("BTH", "Import both", "You can merge later"),
+)
+REQUEST = question(
+    Choice("YES", "Yes, merge", "Squash into one commit"),
+    Choice("NO", "No, wait", "Until Friday"),
+    Choice("REV", "Ask for another review", "A flaky test failed"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "expected"),
+    [
+        ("window", CLEANUP, "?MOV"),  # said in passing
+        ("sunday", CLEANUP, "?MOV"),
+        ("free", CLEANUP, "?DEL"),  # another form
+        ("maintenance window", CLEANUP, "MOV"),
+        ("all volumes", CLEANUP, "own-words"),  # nothing there says "all"
+        ("move it on sunday", CLEANUP, "?MOV"),  # its verb, and something of its description
+        ("merge later", DUPLICATES, "?MRG,BTH"),  # another option is called that
+        ("on friday", REQUEST, "?NO"),
+        ("i am the review team", REQUEST, "own-words"),  # who somebody is
+        ("nope, all good", REQUEST, "own-words"),
+        ("no, merge", REQUEST, "own-words"),
+        ("no, review it", REQUEST, "own-words"),
+    ],
+)
+def test_what_only_may_mean_an_option_is_asked_about(
+    text: str, asked: Question, expected: str
+) -> None:
+    """A lone word of a description, another form, another deed, a yes beside its opposite."""
+    assert picks(text, asked) == expected
+
+
+def test_a_no_leaves_the_other_option_to_be_asked_about() -> None:
+    """Unless it is the one that leaves everything as it is."""
+    hold = question(Choice("SHP", "Ship it"), Choice("HLD", "Hold the release"))
+    edit = question(Choice("APR", "Approve"), Choice("EDT", "Edit the plan"))
+    assert picks("nope", hold) == "HLD"
+    assert picks("nope", edit) == "?EDT"
+
+
+def test_another_word_is_no_slip_of_the_finger() -> None:
+    """`remote` is not `Remove it`, nor `thursday` a Tuesday."""
+    asked = question(Choice("REM", "Remove it now"), Choice("TUE", "Tuesday evening"))
+    assert picks("remote", asked) == picks("thursday", asked) == "own-words"
+    assert picks("remvoe", asked) == "REM"
+
+
+def test_one_more_word_behind_and_is_no_remark() -> None:
+    """`save and close` is more than `Save`."""
+    asked = question(Choice("SAV", "Save"), Choice("OUT", "Leave"))
+    assert picks("save and close", asked) == "own-words"
+    assert read("save and tell the others", asked).comment == "tell the others"
 
 
 @pytest.mark.parametrize(
@@ -566,7 +631,7 @@ LIMITS = question(
         ("two", "L"),
         ("just pay it", "own-words"),
         ("make it 100 mb", "L"),
-        ("25, hmm, make it 3", "XL"),
+        ("25, hmm, make it 3", "?M,XL"),
     ],
 )
 def test_numbers_and_the_no_of_a_label(text: str, expected: str) -> None:
@@ -829,7 +894,8 @@ def test_an_exact_answer_leaves_rapidfuzz_alone() -> None:
     """The typo library is loaded only when nothing fits exactly."""
     program = (
         "import sys\n"
-        "from quandary.reading import question_from_options as q, read\n"
+        "from quandary.model.asks import question_from_options as q\n"
+        "from quandary.reading import read\n"
         "options = [{'code': 'OK', 'label': 'Looks good'}, {'code': 'NO', 'label': 'Rework'}]\n"
         "asked = q('?', options)\n"
         "for text in ('OK', 'looks good', 'rework', '?', ''):\n"
@@ -846,7 +912,8 @@ def test_an_exact_answer_loads_no_lists_of_words() -> None:
     """A code or a label needs nothing of what plain replies are held against."""
     program = (
         "import sys\n"
-        "from quandary.reading import question_from_options as q, read\n"
+        "from quandary.model.asks import question_from_options as q\n"
+        "from quandary.reading import read\n"
         "options = [{'code': 'OK', 'label': 'Looks good'}, {'code': 'NO', 'label': 'Rework'}]\n"
         "for text in ('OK', 'no', 'looks good', 'Rework.', '?', '', '!OK', 'Q: why'):\n"
         "    read(text, q('?', options)), read(text, q('?', options), 'strict')\n"
@@ -896,11 +963,10 @@ def test_numbers_that_labels_have(labels: tuple[str, ...], text: str, expected: 
         ("we won't deploy", "NO"),
         ("that won't work", "own-words"),
         ("any time but now", "?LATER,NO"),
-        ("now, ping me if it breaks", "NOW"),
+        ("now, ping me if it breaks", "own-words"),
         ("now, if it is green", "own-words"),
         ("if it is green, now", "own-words"),
         ("now, unless somebody objects", "own-words"),
-        ("my verdict: later", "LATER"),
         ("tell me about later", "own-words"),
     ],
 )
@@ -986,13 +1052,9 @@ def test_what_is_to_be_done_otherwise_is_another_option() -> None:
     assert read("first negotiate, otherwise one year", asked).kind != "pick"
 
 
-KNOWN = ["blind-6-215", "blind-7-204"]
-"""Words of a description that another option would be meant by too: a safe rule is not found."""
-
-
-@pytest.mark.parametrize(("file", "share"), [("unseen.jsonl", 0.95), ("blind.jsonl", 0.71)])
+@pytest.mark.parametrize(("file", "share"), [("unseen.jsonl", 0.94), ("blind.jsonl", 0.71)])
 def test_replies_that_no_rule_was_made_for_are_read_safely(file: str, share: float) -> None:
-    """None but two is a wrong pick; what is not read right is asked about, or kept as own words."""
+    """None is a wrong pick; what is not read right is asked about, or kept as own words."""
     lines = REPLIES.with_name(file).read_text("utf-8").splitlines()
     cases = [json.loads(line) for line in lines]
     right, wrong = 0, []
@@ -1004,7 +1066,7 @@ def test_replies_that_no_rule_was_made_for_are_read_safely(file: str, share: flo
             right += 1
         elif found.kind == "pick":
             wrong.append(case["id"])
-    assert [case for case in wrong if case not in KNOWN] == []
+    assert wrong == []
     assert right / len(cases) >= share
 
 
@@ -1052,7 +1114,7 @@ def test_any_text_is_read_the_same_way_each_time(text: str, asked: Question, mod
     assert found == read(text, asked, mode)
     assert {*found.codes} <= {option.code for option in asked.options} | {MORE, BACK}
     assert (found.kind == "pick") <= bool(found.codes)
-    assert (found.kind == "ambiguous") <= (len(found.codes) > 1)
+    assert (found.kind == "ambiguous") <= bool(found.codes)
     assert (found.kind == "pick" and len(found.codes) > 1) <= asked.multi
 
 

@@ -50,9 +50,8 @@ from quandary.journal import runs
 from quandary.journal.archive import WHOSE, find
 from quandary.journal.counts import Occasion, occasions
 from quandary.journal.entries import Status
-from quandary.model.asks import Item, Outcome, Reading
+from quandary.model.asks import Item, Outcome, Reading, question_from_options
 from quandary.model.text import count, cut, one_line, printable, shorten
-from quandary.reading import question_from_options
 from quandary.settings.files import read_input
 
 if TYPE_CHECKING:

@@ -220,7 +220,8 @@ def meaning(question: Question, answer: Answer) -> str:
     if answer.tree:
         return f"asks first: {answer.tree}"
     if answer.among:
-        return f"which? {' or '.join(_labels(question, answer.among))}"
+        asked = "which?" if answer.among[1:] else "asks whether it is"
+        return f"{asked} {' or '.join(_labels(question, answer.among))}"
     parts = _labels(question, answer.picked)
     if answer.text:
         parts.append("your own words")

@@ -254,7 +254,7 @@ class Asking(ABC, Generic[P]):
 
         Only who confirms it decides; of words that are kept, both had a part in it.
         """
-        if place.proposal is None and not answer.proposed:
+        if place.proposal is None and not answer.suggested:
             return place, answer
         remarks, known = self.remarks_on(place.item.id), place.proposal
         if known is not None and answer.blank:
@@ -269,10 +269,11 @@ class Asking(ABC, Generic[P]):
                 remarks.comments += [known.answer.text or "", answer.text]
                 why = proposals.UNCLEAR.format(answer.text)
                 return self.again(place, why, kind="said")[0], None
-        if not (answer.text and answer.proposed):
+        if not (answer.text and (codes := answer.suggested)):
             return place, answer
-        read = replace(answer, proposed=())
-        proposal = Proposal(read, answer.proposed, by or proposals.tell_hand(hand), hand)
+        by = by or (proposals.tell_hand(hand) if answer.proposed else proposals.READER)
+        read = replace(answer, proposed=(), among=() if codes == answer.among else answer.among)
+        proposal = Proposal(read, codes, by, hand)
         if not proposal.refusal:
             return replace(place, proposal=proposal, why=proposal.why, notes=()), None
         remarks.proposals.append(proposal.tell("refused", why=proposal.refusal))

@@ -22,6 +22,8 @@ SECONDS = 30.0
 """How long an agent may take to read what a person waits for."""
 MOST_OPTIONS = 40
 NONE = "none of these"
+READER = "Quandary's reader"
+"""Who proposes what a text may mean and does not say for certain."""
 _SCRIPTED = ("api", "policy")
 """Who answers with nobody at hand to confirm anything."""
 _TASK = """\

@@ -283,6 +283,21 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return (*self.choices, *self.named, *self.above)
 
 
+def question_from_options(
+    question: str, options: list[dict[str, Any]], multi: bool = False
+) -> Question:
+    """A question made of a text and options as `{"code", "label", "description"}`."""
+    choices = tuple(
+        Choice(
+            code=str(option.get("code") or option.get("label") or number),
+            label=str(option.get("label") or option.get("code") or ""),
+            description=str(option.get("description") or ""),
+        )
+        for number, option in enumerate(options, 1)
+    )
+    return Question(key="", header="", text=question, choices=choices, multi=multi)
+
+
 class Note(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Something that happened on the way and that the person or the caller should see."""
 
@@ -358,7 +373,7 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     tree: str = ""
     """The name of another tree that the text asked for."""
     among: tuple[str, ...] = ()
-    """Codes that the text fits equally well, so that it has to be asked which."""
+    """Codes that the text fits equally well, so that it has to be asked which, or whether."""
     proposed: tuple[str, ...] = ()
     """Codes that somebody thinks that the text means; the person is asked whether it does."""
     values: dict[str, Any] = {}
@@ -393,9 +408,14 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return not (self.asks_back or unclear)
 
     @property
+    def suggested(self) -> tuple[str, ...]:
+        """What somebody thinks that the text means; our reader does where it fits one alone."""
+        return self.proposed or (self.among if len(self.among) == 1 else ())
+
+    @property
     def proposal(self) -> tuple[str, ...]:
         """What the person is asked to confirm: only what nothing in their words speaks against."""
-        return () if any(code in self.barred for code in self.proposed) else self.proposed
+        return () if any(code in self.barred for code in self.suggested) else self.suggested
 
 
 Hand = tuple[str, str]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
@@ -92,21 +92,6 @@ def vetoes(question: Question, text: str, code: str) -> str | None:
     from quandary.reading.sentences import Sentences  # noqa: PLC0415 - exact answers need none
 
     return Sentences(text, question).find_veto(code)
-
-
-def question_from_options(
-    question: str, options: list[dict[str, Any]], multi: bool = False
-) -> Question:
-    """A question made of a text and options as `{"code", "label", "description"}`."""
-    choices = tuple(
-        Choice(
-            code=str(option.get("code") or option.get("label") or number),
-            label=str(option.get("label") or option.get("code") or ""),
-            description=str(option.get("description") or ""),
-        )
-        for number, option in enumerate(options, 1)
-    )
-    return Question(key="", header="", text=question, choices=choices, multi=multi)
 
 
 def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.reading.numbers import NTH, cardinal
-from quandary.reading.phrases import ALIKE, GROUPS, IRREGULAR, WORDS, Words
+from quandary.reading.phrases import ALIKE, IRREGULAR, WORDS, Words
 from quandary.reading.words import slips, spans, words
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def stem(word: str) -> str:
         return word[:-2]
     if len(word) <= 3 or not word.isalpha():
         return word
-    word = _without(_without(word, _INFLECTIONS, 3), _DERIVATIONS, 4)
+    word = _without(_without(word, (*_INFLECTIONS, "ly"), 3), _DERIVATIONS, 4)
     word = word.removesuffix("at") if len(word) > 6 else word
     word = word.removesuffix("e") if len(word) > 3 else word
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in _VOWELS:
@@ -53,17 +53,24 @@ def _resembles(typed: str, meant: str) -> bool:
         return typed == meant
     if meant.startswith(typed):
         return len(meant) - len(typed) > 2 or len(typed) > 4
-    return slips(typed, meant) is not None
+    # Another word is no slip: `thursday`, or `remote` for `remove`.
+    other = len(typed) == len(meant) < 7 and sorted(typed) != sorted(meant)
+    other = other or typed in ALIKE or typed in WORDS.everyday
+    return len(typed) > 4 and not other and slips(typed, meant) is not None
 
 
 # -- the options -----------------------------------------------------------------------------------
 
 _PIECES = re.compile(r"[.,;:!?]+(?=\s|$)|[()\[\]—–]|\s-\s")
+_PARTS = re.compile(rf"{_PIECES.pattern}|\b(?:and|or|but)\b")
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+")
+_SMALL = WORDS.function | {"first", "again", "next"}
+_TAKING = frozenset(
+    ("until", "after", "before", "needs", "costs")
+)  # what is more than their object
 _EMPTY = WORDS.negators | frozenset(map(stem, WORDS.function | WORDS.stating))
 _WHOSE = WORDS.function - WORDS.passing  # says of whom something is said: `send it to me`
 _SAYING_LITTLE = frozenset(map(stem, WORDS.neutral))
-_ALIKE = {stem(v): {w for g in GROUPS if v in g for w in g} for verbs in GROUPS for v in verbs}
-"""By their stems, words with those that mean much the same."""
 DESCRIPTION, LABEL, WHOLE = range(3)
 """What accounts for words, the weakest first: a description, a label, or all of a name."""
 
@@ -73,6 +80,7 @@ class Fit(NamedTuple):
 
     codes: Words
     evidence: int
+    guessed: bool = False  # it may be another deed
 
 
 class Lexicon:
@@ -83,7 +91,6 @@ class Lexicon:
         self.tokens = frozenset(t for e in self.entries for t in e.in_label | e.in_description)
         labels = [words(option.label) for option in options]
         self.label_words = frozenset(word for label in labels for word in label)
-        self.label_stems = frozenset(map(stem, self.label_words))
         # What options do, as far as their labels open with it.
         self.openings = frozenset(stem(label[0]) for label in labels if len(label) > 1)
         self.first = frozenset(stem(label[0]) for label in labels if label)
@@ -94,20 +101,20 @@ class Lexicon:
             if (between := option.label[end:start].strip())
         )
         """Words of labels with what stands between them: `release`, `/`, `1`."""
-        self._all = self.label_words.union(*(words(option.description) for option in options))
         self._labels = sorted(w for w in self.label_words if len(w) >= 4)
 
     def tells(self, word: str) -> bool:
         """Whether a word can say which option is meant, and so has to be accounted for."""
         if word in WORDS.negators or word in WORDS.function:
             return False
-        return word not in WORDS.neutral or (word != "go" and stem(word) in self.label_stems)
+        return word not in WORDS.neutral or (word != "go" and word in self.label_words)
 
     def names(self, said: Words) -> set[str]:
         """The options whose label these words say in full, or open as it does."""
         tokens = {stem(word) for word in said if self.tells(word)}
-        whole = [e for e in self.entries if e.telling and e.telling <= tokens]
-        return {e.code for e in (*whole, *(e for e in self.entries if tokens & {*e.label[:1]}))}
+        begun = (e for e in self.entries if tokens & {*e.label[:1], e.known})
+        whole = (e for e in self.entries if e.telling and e.telling <= tokens)
+        return {e.code for e in (*begun, *whole)}
 
     def mentions(self, said: Words) -> set[str]:
         """The options that have a telling word of these in their label."""
@@ -135,8 +142,7 @@ class Lexicon:
             return None
         # Words that say little one by one may stand together in just one option.
         alone = len(codes) == 1 and len(tokens) > 1 and not WORDS.function.issuperset(said)
-        carried = (len(tokens) > 2 or self._carries(told)) if told else alone
-        return Fit(codes, DESCRIPTION) if carried else None
+        return Fit(codes, DESCRIPTION) if told or alone else None
 
     def account(self, said: Words, also: frozenset[str] = frozenset()) -> Fit | None:
         """The options that account for every telling word, the better ones only.
@@ -144,18 +150,21 @@ class Lexicon:
         `also` are words of the question itself: they pass where a whole label is said.
         """
         small = WORDS.passing | WORDS.negators
-        told = [pair for pair in zip(said, _sign(said), strict=True) if pair[0] not in small]
-        tokens = dict(told) if len({*told}) == len(told) else {}  # not `revert the revert`
+        pairs = [pair for pair in zip(said, _sign(said), strict=True) if pair[0] not in small]
+        tokens = dict(pairs) if len({*pairs}) == len(pairs) else {}  # not `revert the revert`
         meant = [self._meanings(token, word) for word, token in tokens.items()]
         weak = (WORDS.neutral | WORDS.modifiers).issuperset(tokens)
-        stems = set(map(stem, also))
-        scores = {e.code: _score(e, meant, stems, whole=weak) for e in self.entries}
+        scores = {e.code: _score(e, meant, {*map(stem, also)}, whole=weak) for e in self.entries}
         least = max(scores.values(), default=0) * 0.65
         codes = tuple(code for code, score in scores.items() if least and score >= least)
-        found = self._entries(codes)
-        label = any(m & e.in_label for m in meant for e in found)
-        fitting = codes and (label or self._carries([*tokens])) and self._counts_alike(found, said)
-        return self._check(Fit(codes, int(label)), set().union(*meant)) if fitting else None
+        entries = self._entries(codes)
+        label = any(m & e.in_label for m in meant for e in entries)
+        told = set[str]().union(*meant)
+        # The verb of a label with something of its description may be another deed.
+        verbs = [e for e in entries if told & e.in_label == {*e.label[:1]} != e.needed]
+        guessed = any(not m & e.in_label for e in verbs for m in meant)
+        fitting = codes and self._counts_alike(entries, said)
+        return self._check(Fit(codes, int(label), guessed), told) if fitting else None
 
     def find_rivals(self, said: Words, codes: Words) -> Words:
         """The other options that have every telling word, in whatever place."""
@@ -163,18 +172,20 @@ class Lexicon:
         rivals = (e.code for e in self.entries if told and told <= e.in_label | e.in_description)
         return tuple(code for code in rivals if code not in codes)
 
+    def passes(self, said: Words, codes: Words) -> bool:
+        """Whether all that is said is a word that a description has in passing, or another form.
+
+        `left` of `Sections on the left`; what a part of it begins with is said of the option.
+        """
+        told = [word for word in said if word not in _SMALL]
+        if len(told) != 1 or WORDS.negators & {*said} or (said[1:] and self.verbatim(said)):
+            return False
+        same = {told[0], told[0].removesuffix("s"), stem(told[0]) if len(told[0]) > 6 else ""}
+        same -= IRREGULAR.keys()  # `left`, which is a form of another word
+        return not any(same & entry.heads for entry in self._entries(codes))
+
     def _entries(self, codes: Words) -> list[_OptionWords]:
         return [entry for entry in self.entries if entry.code in codes]
-
-    def _carries(self, told: list[str]) -> bool:
-        """Whether words can name an option by its description.
-
-        One word alone has to stand there as it is, or be long enough to be the same in another
-        form: `close` is not `until the terminal closes`.
-        """
-        if len(told) > 1 or not {told[0], told[0].removesuffix("s")}.isdisjoint(self._all):
-            return not WORDS.modifiers.issuperset(told)
-        return stem(told[0]) not in self.tokens or len(told[0]) > 6
 
     def _counts_alike(self, entries: list[_OptionWords], said: Words) -> bool:
         """Whether a number counts what it counts in an option: `two days`, not weeks."""
@@ -197,9 +208,7 @@ class Lexicon:
         """The word as the options have it; where none has it, what it may be a slip of."""
         if token in self.tokens or token.startswith("!") or word in WORDS.modifiers:
             return {token}
-        near = [meant for meant in self._labels if _resembles(word, meant)]
-        near = near or [meant for meant in _ALIKE.get(stem(word), ()) if meant in self.label_words]
-        return {token, *map(stem, near)}
+        return {token, *(stem(meant) for meant in self._labels if _resembles(word, meant))}
 
 
 def _score(entry: _OptionWords, meant: list[set[str]], also: set[str], *, whole: bool) -> float:
@@ -216,9 +225,7 @@ def _score(entry: _OptionWords, meant: list[set[str]], also: set[str], *, whole:
             whole = whole or not alternatives & entry.in_description
             if not alternatives & (entry.in_description | also):
                 return 0
-    # The verb of a label with something of its description is another deed.
-    deed = described and hits and hits == {*entry.label[:1]} != entry.needed
-    if deed or (whole and not (entry.needed and entry.needed <= hits)):
+    if whole and not (entry.needed and entry.needed <= hits):
         return 0
     return len(hits) + len(described) / 2
 
@@ -237,9 +244,16 @@ class _OptionWords:
         self.needed = frozenset(self.label) - _EMPTY  # what tells the label from others
         self.telling = self.needed - _SAYING_LITTLE
         code = option.code.rpartition("/")[2].casefold()
-        known = len(code) > 1 and code.isalpha() and code not in WORDS.everyday
-        self.in_label = self.needed | ({code} if known else set())
+        plain = len(code) < 2 or code.isdigit() or code in WORDS.everyday
+        self.known = "" if plain else code  # what names it among other words
+        self.in_label = self.needed | {self.known} - {""}
         self.in_description = frozenset(self.description) - _EMPTY | _WHOSE.intersection(self.label)
+        heads = list[str]()
+        for part in map(words, _PARTS.split(option.description)):
+            told = [word for word in part if stem(word) not in _EMPTY]
+            heads += told[: 1 + (len(told) == 2 and part[0] not in _TAKING)]
+        heads += [n for n in words(" ".join(_NAME.findall(option.description))) if n not in ALIKE]
+        self.heads = {*heads, *(stem(head) for head in heads if len(head) > 6)}
         self.undoing = stem(first) if len(self.label) > 1 and first in WORDS.undoings else ""
         """The verb that it opens with, where its object alone would not say so."""
 

@@ -10,7 +10,7 @@ from quandary.model.asks import MORE
 from quandary.model.tree import OTHER
 from quandary.reading import names_of
 from quandary.reading.lexicon import DESCRIPTION, LABEL, WHOLE, Fit, lexicon, stem
-from quandary.reading.numbers import cardinal, counts, find_nth, is_all, places
+from quandary.reading.numbers import cardinal, counts, is_all, places
 from quandary.reading.phrases import FILLERS, SAYINGS, WORDS, Words, edges, opens, strip
 from quandary.reading.words import words
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from quandary.model.asks import Choice, Question
 
 NAMING = frozenset(("pick", "either"))  # how words say which options are meant
+Sense = Literal["yes", "no"]
 
 
 class Meaning(NamedTuple):
@@ -27,6 +28,7 @@ class Meaning(NamedTuple):
     codes: Words = ()
     evidence: int = WHOLE  # what accounts for the words
     rivals: Words = ()  # other options that account for them, less well
+    doubtful: bool = False  # to be asked about, though nothing else accounts for them
 
 
 def options_of(codes: Words | list[str], evidence: int = WHOLE) -> Meaning:
@@ -59,14 +61,14 @@ class Interpreter:
         """What one clause says, or None when it says nothing about the options."""
         said = clause[:60]
         tail = next((n for n in (4, 3, 2) if said[-n:] in SAYINGS.tails and len(said) > n), 0)
-        said = said[:-tail] if tail and not self.lexicon.verbatim(said) else said
+        said = said[: len(said) - tail]
         while len(said) > 1 and said[0] in self.leading:
             said = said[1:]
         if len(said) == 1 and said[0] in self.marked and (code := self.names.code(said[0])):
             return options_of(code)
         if self._has_sense(said):
             return read_sense(said)
-        if (clause[0] in WORDS.reasons and len(clause) > 1) or self._is_foreign(said):
+        if self._is_foreign(said):
             return None
         return Meaning("rest") if strip(said) in SAYINGS.rest else self._read(said)
 
@@ -74,10 +76,8 @@ class Interpreter:
         """What words say that are more than a yes or a no, and about the options."""
         if "between" in said[:-3]:
             return self._either(said[said.index("between") + 1 :])
-        found = self._named(said)
-        if found is None or found.how == "beyond":
-            found = (self._either(said) if {*said} & WORDS.alternatives else None) or found
-        found = found or self.read_drop(said) or self._without(said)
+        either = self._either(said) if {*said} & WORDS.alternatives else None
+        found = self._named(said) or either or self.read_drop(said) or self._without(said)
         if not found and not self._find_excluded(said):
             found = self._list(said) or self._told(said)
         return found or read_sense(said)
@@ -96,15 +96,14 @@ class Interpreter:
         parts = WORDS.parts - known.label_words
         part = any(two == "of" and one in parts for one, two in pairwise(said[1:]))
         others = said[0] in WORDS.others - known.label_words or said in SAYINGS.pleas
-        return bool(deed or thing or part or others)
+        return bool(deed or thing or part or others) or opens(said, SAYINGS.introducing)
 
     def _has_sense(self, said: Words) -> bool:
         """Whether words are a yes or a no before anything else."""
-        if said not in SAYINGS.yes and said not in SAYINGS.no:
-            return False
         thrown_in = WORDS.interjections | WORDS.excluders | {"nope", "nah"}
         named = self.names.match(said) and not thrown_in.issuperset(said)
-        return not named and (said not in SAYINGS.deeds or len(self.names.beginning(said)) != 1)
+        begun = said in SAYINGS.deeds and len(self.names.beginning(said)) == 1
+        return (said in SAYINGS.yes or said in SAYINGS.no) and not named and not begun
 
     # -- names -------------------------------------------------------------------------------------
 
@@ -118,8 +117,6 @@ class Interpreter:
         kept = edges(said, FILLERS - own, WORDS.endings - own)
         cores = [*dict.fromkeys((said, edges(said, FILLERS), strip(said), kept))]
         found = next(filter(None, (self._whole(core, cut=core != said) for core in cores)), ())
-        if not found and (said in SAYINGS.yes or said in SAYINGS.no):
-            return None
         begun = map(self._begun, cores)
         fit = Fit(found, WHOLE) if found else Fit(next(filter(None, begun), ()), LABEL)
         return self._settle(fit, said) if fit.codes else self.place(said)
@@ -136,12 +133,11 @@ class Interpreter:
         return self.names.code(lettered[0])
 
     def _begun(self, core: Words) -> Words:
-        """The beginning of a label in whole words, or a part of one with a number in it."""
-        if not core or WORDS.excluders.issuperset(core) or (len(core) == 1 and self.place(core)):
+        """The beginning of a label in whole words, or several words of one in a row."""
+        if not core or (len(core) == 1 and self.place(core)):
             return ()
         found = self.names.beginning(core)
-        counted = any(word.isdigit() or word == "last" or find_nth(word) for word in core)
-        part = found or (counted and sum(map(self.lexicon.tells, core)) > 1)
+        part = found or sum(map(self.lexicon.tells, core)) > 1
         phrase = self.lexicon.phrase(core) if part else None
         return phrase.codes if phrase and phrase.evidence else found
 
@@ -163,7 +159,10 @@ class Interpreter:
         else:
             begun = self.names.beginning(core) or self.names.beginning(strip(said))
             rivals = () if begun else self.lexicon.find_rivals(said, codes)
-        return options_of(codes, fit.evidence)._replace(rivals=rivals)
+            if not fit.evidence:  # `merge later` of a description, and an option is called `Merge`
+                rivals = (*rivals, *(self.lexicon.names(said) - {*codes, *rivals}))
+        passing = not fit.evidence and self.lexicon.passes(strip(said), codes)
+        return Meaning(*options_of(codes, fit.evidence)[:3], rivals, fit.guessed or passing)
 
     def _told(self, said: Words) -> Meaning | None:
         """The words of labels and descriptions, in their order or not, or with a slip."""
@@ -173,7 +172,8 @@ class Interpreter:
         typed = (self.names.find_mistyped(" ".join(said)) for said in (core, said))
         if (mistyped := next(filter(None, typed), ())) and not self.asked.issuperset(core):
             return options_of(mistyped)
-        found = self._settle(self.lexicon.account(core, self.context), said)
+        told = tuple(word for word in core if word != "all" or not self.question.multi)
+        found = self._settle(self.lexicon.account(told, self.context), said)
         if found is None and core[-1] == "first" and len(core) > 1:
             meant = self.name(core[:-1])
             return meant._replace(evidence=DESCRIPTION) if meant and meant.evidence else None
@@ -181,11 +181,24 @@ class Interpreter:
 
     def _phrased(self, said: Words) -> Meaning | None:
         """The very words of a label or a description."""
-        for part in dict.fromkeys((said, strip(said), _cut_reference(said))):
+        for part in dict.fromkeys((said, strip(said))):
             weak = len(part) == 1 and part != said and part[0] in WORDS.neutral | WORDS.modifiers
             if part and not weak and (found := self._settle(self.lexicon.phrase(part), said)):
                 return found
         return None
+
+    def find_side(self, sense: Sense) -> tuple[Words, bool]:
+        """What a yes or a no stands for, and whether that is to be asked about.
+
+        Of two options, a no leaves the one that does not say yes: `Hold the release` outright.
+        """
+        found, options = sides(self.question, sense), self.question.options
+        if found or sense == "yes" or len(options) != 2:
+            return found, False
+        yes = sides(self.question, "yes")
+        holding = tuple(o.code for o in options if not WORDS.holding.isdisjoint(words(o.label)[:1]))
+        left = tuple(o.code for o in options if o.code not in yes and len(yes) == 1)
+        return (holding, False) if len(holding) == 1 else (left, True)
 
     # -- places ------------------------------------------------------------------------------------
 
@@ -252,7 +265,9 @@ class Interpreter:
         after = (*after[:1], *("and" if word in {"no", "not"} else word for word in after[1:]))
         core = edges(after, frozenset(("the", "a")), WORDS.interjections) if other else strip(after)
         dropped = (*self._several(after), *self.lexicon.find_in_labels(core))
-        return self._leave(before, dropped, negator) if dropped else None
+        # What is left is as good as named where each of the others is: not after `anything but`.
+        each = len(_part(after, WORDS.joints | WORDS.alternatives)) > len(self.real) - 2
+        return self._leave(before, dropped, negator, each=each) if dropped else None
 
     def _find_excluded(self, said: Words) -> tuple[Words, Words, str] | None:
         """What stands before and after the first word that leaves something out.
@@ -272,14 +287,15 @@ class Interpreter:
                 return said[:at], rest or said[at + 1 :], word
         return None
 
-    def _leave(self, before: Words, dropped: Words, negator: str) -> Meaning | None:
+    def _leave(self, before: Words, dropped: Words, negator: str, *, each: bool) -> Meaning | None:
         """What is left when some options are ruled out of those named before.
 
         All but something is never a plain pick: what is left is asked about.
         """
         quantity = {*before} - WORDS.function - FILLERS
         if quantity <= WORDS.quantifiers | WORDS.quantified:
-            return Meaning("not", dropped, LABEL if negator == "no" else WHOLE)
+            evidence = LABEL if negator == "no" else WHOLE
+            return Meaning("not", dropped, evidence, doubtful=not each or bool(quantity))
         meant = self.name(before)
         left = [code for code in meant.codes if code not in dropped] if meant else []
         return options_of(left) if left else None
@@ -287,7 +303,7 @@ class Interpreter:
     def read_drop(self, said: Words) -> Meaning | None:
         """`drop 2`, where no option is called that."""
         core = edges(said, FILLERS)
-        known = core and (stem(core[0]) in self.lexicon.label_stems or core[0] in self.asked)
+        known = core and (stem(core[0]) in self.lexicon.tokens or core[0] in self.asked)
         verb = len(core) > 1 and core[0] in WORDS.dropping and not known
         codes = self._several(core[1:]) if verb else ()
         return Meaning("drop", codes) if codes else None
@@ -328,17 +344,7 @@ def _part(said: Words, joints: frozenset[str]) -> list[Words]:
     return [tuple(part) for joint, part in groupby(said, joints.__contains__) if not joint]
 
 
-def _cut_reference(said: Words) -> Words:
-    """What is said of the option that is meant: `whoever has time`, `the one with sleepers`."""
-    core = edges(said, FILLERS)
-    if len(core) > 1 and core[0] in WORDS.ones and core[1] in WORDS.relative:
-        return core[1:] if core[1] in WORDS.negators else core[2:]
-    return said[1:] if {*said[:1]} & {"whoever", "whatever", "whichever", "when", "where"} else said
-
-
 # -- yes and no ------------------------------------------------------------------------------------
-
-Sense = Literal["yes", "no"]
 
 
 def read_sense(said: Words) -> Meaning | None:
@@ -384,11 +390,7 @@ def sides(question: Question, sense: Sense) -> Words:
     found = found or [o for o in options if _answers(o, question, sense)]
     plain = [o for o in found if not WORDS.qualifiers.intersection(words(o.label))]
     alike = all(words(o.label)[0] == sense for o in found if o.label)
-    codes = tuple(o.code for o in (found if alike else plain or found))
-    if codes or sense == "yes" or len(options) != 2:
-        return codes
-    yes = sides(question, "yes") or [o.code for o in options if words(o.label)[:1] != ("hold",)]
-    return tuple(o.code for o in options if o.code not in yes) if len(yes) == 1 else ()
+    return tuple(o.code for o in (found if alike else plain or found))
 
 
 def _answers(option: Choice, question: Question, sense: Sense) -> bool:

@@ -49,8 +49,6 @@ SAYINGS: _Lists[Words] = _Lists(
 )
 IRREGULAR = _turn(_read["irregular"])  # the verb that a form belongs to
 ALIKE = _turn(_read["alike"])  # the word that another one says the same as
-# Words that mean much the same.
-GROUPS = [group.split() for group in _read["groups"]["verbs"].split(";")]
 NUMBERS: dict[str, str] = _read["numbers"]
 SHORT: dict[str, str] = _read["short"]
 CUT: dict[str, str] = _read["cut"]

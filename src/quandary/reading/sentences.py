@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from quandary.reading import Mode
     from quandary.reading.lexicon import Lexicon
 
-# These are compiled when they are needed, which for most replies is never.
 _NUMBER_SIGN = r"(?i)\b(?:no|nr)\.(?=\s*\d)"
 _MARKED = r"\[\s*(\w+)\s*\]|\b([A-Z][A-Z0-9]+)\b"
 _LEADING = r"(?i)^(?:[\s,;:.!…()\[\]—–-]+|(?:and|but)\b\s*)+"
@@ -80,7 +79,9 @@ def _read_remark(bare: str, question: Question, mode: Mode) -> Reading | None:
     if not found or re.match(_WAITING, said := found["remark"]):
         return None
     pick = read_name(found["pick"], question, mode)
-    if not pick or pick.kind != "pick" or (question.multi and not found["joint"].strip()):
+    # Without a comma, one more word is as likely one more thing to do: `save and close`.
+    brief = question.multi or len(words(said)) == 1
+    if not pick or pick.kind != "pick" or (brief and not found["joint"].strip()):
         return None
     more = Sentences(f"but {said}", question).says_more_than(pick.codes)
     return None if more else replace(pick, comment=said)
@@ -135,10 +136,8 @@ class Sentences:
         return any(self._hinges_on(clause.words, at) for at, clause in enumerate(self.clauses))
 
     def _hinges_on(self, said: Words, at: int) -> bool:
-        if has_condition(said, self.lexicon):
-            return not at or not follows_up(said) or bool(self.lexicon.mentions(said))
-        if not at or not limits(said):
-            return False
+        if (hanging := has_condition(said, self.lexicon)) or not at or not limits(said):
+            return hanging
         sequel = said[0] == "then" and (self.question.multi or not self.lexicon.mentions(said))
         return not sequel and not (said[0] == "only" and self.interpreter.clause(said))
 
@@ -196,9 +195,14 @@ class Sentences:
         self.meanings = [self.interpreter.clause(clause.words) for clause in self.clauses]
         told = [(at, m) for at, m in enumerate(self.meanings) if m and m.how != "chatter"]
         naming = [(at, m) for at, m in told if m.how not in WORDS.senses] or told
-        clauses = range(len(self.clauses))
-        more = not naming or any(self._says_more(at, *naming[0]) for at in clauses)
-        return OWN if more else self._sum(naming)
+        more = not naming or any(self._says_more(at, *naming[0]) for at in range(len(self.clauses)))
+        # A yes or no beside its opposite is neither: `nope, all good`, `no, merge`.
+        senses = {m.how for _, m in told if m.how in WORDS.senses}
+        opposed = {
+            c for how in senses for c in sides(self.question, "no" if how == "yes" else "yes")
+        }
+        against = len(senses) > 1 or any(opposed.intersection(m.codes) for _, m in naming)
+        return OWN if more or against else self._sum(naming)
 
     def _says_more(self, at: int, first: int, named: Meaning) -> bool:
         """Whether a clause is more than a remark: it speaks of other options, or lists more.
@@ -223,10 +227,10 @@ class Sentences:
         if not named.evidence or halts or wrong or liked or (less and at > first):
             return True
         if at < first:
-            announced = choice.mark == ":" and not WORDS.announcing.isdisjoint(said)
-            return limits(said) or not (announced or opens(choice.words, SAYINGS.choosers))
-        if named.how not in NAMING:
-            return False
+            return limits(said) or not opens(choice.words, SAYINGS.choosers)
+        if named.how not in NAMING:  # `no, separately`
+            side = self.interpreter.find_side(named.how)[0] if named.how in {"yes", "no"} else ()
+            return bool(side) and not self.lexicon.mentions(said) <= {*side}
         brief = self.question.multi and len(said) < 3 and said[0] not in WORDS.asides
         listing = clause.mark == "," and brief
         spoken_of = self.lexicon.mentions if "and" in said else self.lexicon.names
@@ -243,21 +247,25 @@ class Sentences:
         lone_drop = how == "drop" and not self.question.multi
         if rest or lone_drop or any(m.how in {"beyond", "none"} for m in meanings):
             return OWN
+        named = [m for m in meanings if m.how in NAMING] or meanings
+        together, doubtful = False, any(m.doubtful for m in named)
         if how in {"yes", "no"}:
-            return reading(sides(self.question, how), self.question, comment=comment)
-        if either or picked:
+            codes, doubtful = self.interpreter.find_side(how)
+        elif either or picked:
             rivals = meanings[0].rivals if len(meanings) == 1 and not either else ()
             every = dropped and any(m.codes == self.interpreter.every for m in meanings)
             together = len({*either}) == 1 if either else not every and not rivals
             both = {*either} & {*picked}
             settled = len(both) == len({*picked}) == 1
             codes = tuple(both) if settled else (*picked, *either, *rivals)
-            return reading(codes, self.question, together=together, comment=comment)
-        left = tuple(code for code in self.interpreter.real if code not in dropped)
-        # What is only left over is chosen where nothing else was said: not `no tests, i'll wait`.
-        weak = len(left) == 1 and (comment or any(m.evidence < WHOLE for m in meanings))
-        gone = any(m.how == "pick" for m in meanings)
-        return reading(() if gone or weak else left, self.question)
+        else:
+            left = tuple(code for code in self.interpreter.real if code not in dropped)
+            # What is left over is chosen where nothing else was said: not `no tests, i'll wait`.
+            weak = len(left) == 1 and (comment or any(m.evidence < WHOLE for m in meanings))
+            codes = () if weak or any(m.how == "pick" for m in meanings) else left
+        found = reading(codes, self.question, together=together, comment=comment)
+        asked = doubtful and found.kind == "pick"
+        return replace(found, kind="ambiguous", comment=None) if asked else found
 
     def _find_remark(self, naming: list[tuple[int, Meaning]]) -> str | None:
         """What was said beside the choice."""
@@ -311,16 +319,10 @@ def has_condition(said: Words, lexicon: Lexicon) -> bool:
 def limits(said: Words) -> bool:
     """Whether a clause opens with a condition or a sequence, or limits what was chosen."""
     how = said[-1] == "first" or any(w in WORDS.manner or cardinal(w) for w in said[1:2])
-    if said[0] == "but" and (how or ({*said} & WORDS.limits and not follows_up(said))):
+    if said[0] == "but" and (how or {*said} & WORDS.limits):
         return True
     said = tuple(dropwhile(WORDS.turns.__contains__, said))
     return len(said) > 1 and said[0] in WORDS.conditions and said not in SAYINGS.polite_ifs
-
-
-def follows_up(said: Words) -> bool:
-    """`we can move later`, `tell me`: what somebody does then, which changes no choice."""
-    said = tuple(dropwhile(WORDS.turns.__contains__, said[:-2])) + said[-2:]
-    return said[0] in WORDS.following or (said[0] in WORDS.speakers and said[1] in WORDS.modals)
 
 
 def find(known: frozenset[Words], said: Words) -> slice | None:
@@ -394,7 +396,8 @@ def _cut(text: str, kept: frozenset[str], joins: frozenset[Words]) -> Iterator[S
         if word.isdigit() and (before == "at" or before in kept) and f"{word}:00" in kept:
             word = f"{word}:00"
         gap = text[end:start]
-        if (before, gap.strip(), word) in joins or (gap == ":" and word[0].isdigit() and before):
+        joined = (before, gap.strip(), word) in joins or (before, gap[:1]) == ("with", "/")
+        if joined or (gap == ":" and word[0].isdigit() and before):
             gap = " "
         if before and (joint := _join(gap, before, word)):
             yield joint, start, start
@@ -407,7 +410,7 @@ def _join(gap: str, before: str, word: str) -> str:
     if before.isdigit() and word.isdigit() and gap.strip() in {"-", "–", "—", "..", "…", "~"}:
         return "to"
     if _BREAK.search(gap if word.isascii() else gap + word) or (before.isdigit() and "." in gap):
-        return ":" if gap.strip() == ":" else "."
+        return "."
     joints = {",": ",", "&": "and", "+": "and", "/": "/"}
     return next((joint for sign, joint in joints.items() if sign in gap), "")
 
@@ -436,9 +439,7 @@ def _find_correction(words: Words, at: int, kept: frozenset[str]) -> int:
         alone = long > 1 or WORDS.interjections.issuperset(words[:at]) or cardinal(words[at - 1])
         if alone and (not denied or cardinal(following)):
             return long
-    here, behind, then = (*words[at : at + 3], "", "")[:3]
-    if (here, behind) == ("make", "it") and cardinal(then):
-        return 2
+    here, behind = (*words[at : at + 2], "")[:2]
     numbers = here == "no" and at and cardinal(words[at - 1]) and cardinal(behind)
     halt = here == "wait" and not at and behind in _MARKS and here not in kept
     return int(bool(numbers or halt))
