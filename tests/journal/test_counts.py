@@ -18,9 +18,10 @@ from quandary.journal.counts import (
     OTHER,
     Counting,
     Few,
+    Following,
     Statistics,
+    Sums,
     occasions,
-    summarize_questions,
 )
 from quandary.journal.policy import set_preference
 from quandary.model.asks import Answer, Outcome, Reply
@@ -115,6 +116,21 @@ def test_what_is_no_answer_yet_is_counted_as_none(store: Store) -> None:
     assert (statistics(store).asked, statistics(store).answered) == (2, 2)
 
 
+def test_what_is_counted_as_it_comes_is_the_same(store: Store) -> None:
+    """Only what is new is read; what was asked back is taken back."""
+    following, sums = Following(store), Sums()
+    state, other = begin(store, 2), begin(store)
+    for way in ({"prefix": "explain"}, {"picked": ("LOW",)}, {"text": "my own"}, {"extra": "A"}):
+        for sign, one in following.news():
+            sums.count(one, sign)
+        assert sums.summarize() == statistics(store)
+        answer = Answer(state.key or "", **way)
+        state = runs.advance(store, state.run, Reply((answer,)), to=state.key, **PERSON)
+        if state.status != "waiting":
+            state = other
+    assert not list(Following(store, "elsewhere").news())
+
+
 @pytest.mark.parametrize(("yes", "answer"), [("YES", "Quiet"), ("NO", "hush it"), ("", "As now")])
 def test_a_reply_that_an_agent_read_is_counted_once(store: Store, yes: str, answer: str) -> None:
     """With what the person confirms; the other answers of its batch count as they are."""
@@ -176,7 +192,7 @@ LONG = 60.0
 
 def statistics(store: Store, project: str | None = None) -> Statistics:
     """The questions of a project or of all, counted."""
-    return summarize_questions(list(occasions(store, project)))
+    return Sums(occasions(store, project)).summarize()
 
 
 def errand(store: Store, *, error: str = "") -> str:

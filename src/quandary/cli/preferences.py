@@ -13,7 +13,7 @@ from quandary.cli.program import store_option
 from quandary.cli.screen import put, show_progress, tell
 from quandary.errors import QuandaryError
 from quandary.journal import policy
-from quandary.journal.counts import Tally, occasions, summarize_questions
+from quandary.journal.counts import Sums, Tally, occasions
 from quandary.model.text import one_line, printable
 from quandary.settings import read_settings
 from quandary.settings.files import read_standard_input
@@ -213,8 +213,8 @@ def stats_command(form: str, everywhere: bool, limit: int, where: str | None) ->
     project = None if everywhere else console.current_project()
     store = console.view_journal(where)
     with show_progress() as watch:
-        every = list(occasions(store, project, watch))
-    found = summarize_questions(every)
+        every = occasions(store, project, watch)
+    found = Sums(every).summarize()
     why_asked = policy.Policy(store, read_settings()).find_reasons
     silenced = tuple(id_ for id_ in found.candidates if not any(why_asked(id_)))
     found = msgspec.structs.replace(found, candidates=silenced)

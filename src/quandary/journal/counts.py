@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from datetime import datetime, timedelta
-from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -34,8 +33,9 @@ from quandary.model.keys import is_split
 from quandary.model.one_way import one_way
 
 if TYPE_CHECKING:
+    from quandary.journal.entries import AnyBody
     from quandary.journal.store import Store, Watch
-    from quandary.model.asks import Answer, Question
+    from quandary.model.asks import Answer, Ask, Question
 
 PAGE = 5000
 SETTLED = 5
@@ -81,34 +81,62 @@ class Occasion(NamedTuple):
 
 def occasions(
     store: Store, project: str | None = None, watch: Watch = lambda *_: None
-) -> Iterator[Occasion]:
-    """Every question of every run, in the order in which they were answered or given up.
+) -> list[Occasion]:
+    """Every question of every run, in the order in which they were answered; then what was not."""
+    found: dict[tuple[str, str], Occasion] = {}
+    for sign, one in Following(store, project).news(watch):
+        found.pop((one.run, one.key), None)
+        if sign > 0:
+            found[one.run, one.key] = one
+    return sorted(found.values(), key=lambda one: not one.answered)
+
+
+class Following:
+    """The questions of a journal as its entries come: each is added, and taken back where another
+    takes its place.
 
     What came back to the same question has not answered it: words that an agent read and the person
     is asked about, or a look at something.
     """
-    projects: dict[str, str] = {}
-    waiting: dict[str, list[tuple[Question, Occasion]]] = {}
-    answered: dict[str, list[tuple[str, Occasion]]] = {}
-    """With the item, until it is known whether the question comes again."""
-    for entry in _history(store, watch):
+
+    def __init__(self, store: Store, project: str | None = None) -> None:
+        self._store, self._project, self._seen = store, project, 0
+        self._projects: dict[str, str] = {}
+        self._waiting: dict[str, list[tuple[Question, Occasion]]] = {}
+        self._answered: dict[str, list[tuple[str, Occasion]]] = {}
+        """With the item, until it is known whether the question comes again."""
+
+    def news(self, watch: Watch = lambda *_: None) -> Iterator[tuple[int, Occasion]]:
+        """What is to be added (1) or taken back (-1) since the last time."""
+        while page := self._store.history(after=self._seen, limit=PAGE):
+            for entry in page:
+                self._seen = entry.seq
+                try:
+                    body = entry.read()
+                    ask = entry.read_matter().ask if isinstance(body, Asked) else None
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    continue  # `verify` reports it
+                yield from self._follow(entry, body, ask)
+            watch(self._seen, self._store.newest(), "entries read")
+
+    def _follow(
+        self, entry: Entry, body: AnyBody, ask: Ask | None
+    ) -> Iterator[tuple[int, Occasion]]:
         run = entry.run
-        try:
-            body = entry.read()
-            ask = entry.read_matter().ask if isinstance(body, Asked) else None
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            continue  # `verify` reports it
         if isinstance(body, Began):
-            projects[run] = body.project
-        elif ask is not None and project in (None, projects.get(run)):
-            place = (run, projects.get(run, ""))
-            waiting[run] = [(q, _shown(q, *place, body.at)) for q in ask.questions]
+            self._projects[run] = body.project
+        elif ask is not None and self._project in (None, self._projects.get(run)):
+            place = (run, self._projects.get(run, ""))
+            yield from ((-1, shown) for _, shown in self._waiting.pop(run, ()))
             again = {(q.item, (q.confirms or q).id) for q in ask.questions if ask.back}
-            done = answered.pop(run, ())
-            yield from (found for item, found in done if (item, found.id) not in again)
-        elif isinstance(body, Answered) and not body.amends and run in waiting:
+            done = self._answered.pop(run, ())
+            yield from ((-1, found) for item, found in done if (item, found.id) in again)
+            self._waiting[run] = [(q, _shown(q, *place, body.at)) for q in ask.questions]
+            yield from ((1, shown) for _, shown in self._waiting[run])
+        elif isinstance(body, Answered) and not body.amends and run in self._waiting:
             answers = {a.key: a for a in (entry.read_matter().answers or body.answers)}
-            for question, occasion in waiting.pop(run):
+            for question, occasion in self._waiting.pop(run):
+                yield -1, occasion
                 answer = answers.get(question.key)
                 if answer is not None and answer.settles:
                     said = tuple(_said(question, answer))
@@ -117,13 +145,11 @@ def occasions(
                     found = occasion._replace(
                         asked=asked, answered=body.at, who=who, through=through, answer=said
                     )
-                    answered.setdefault(run, []).append((question.item, found))
+                    self._answered.setdefault(run, []).append((question.item, found))
+                    yield 1, found
         elif isinstance(body, Ended):
-            yield from (found for _, found in answered.pop(run, ()))
-    for rest in answered.values():
-        yield from (found for _, found in rest)
-    for shown in waiting.values():
-        yield from (occasion for _, occasion in shown)
+            self._answered.pop(run, None)
+            self._waiting.pop(run, None)
 
 
 def _earlier(at: str, seconds: float | None) -> str:
@@ -131,14 +157,6 @@ def _earlier(at: str, seconds: float | None) -> str:
     if seconds is None:
         return ""
     return stamp(datetime.fromisoformat(at) - timedelta(seconds=seconds))
-
-
-def _history(store: Store, watch: Watch = lambda *_: None) -> Iterator[Entry]:
-    after = 0
-    while page := store.history(after=after, limit=PAGE):
-        after = page[-1].seq
-        watch(after, store.newest(), "entries read")
-        yield from page
 
 
 def _shown(question: Question, run: str, project: str, asked: str) -> Occasion:
@@ -191,42 +209,101 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[Tally, ...]
 
 
-def summarize_questions(found: Sequence[Occasion]) -> Statistics:
-    """Count questions, those first that were asked most."""
-    hour_ago = stamp(chance.now() - timedelta(hours=1))
-    by_id: defaultdict[str, list[Occasion]] = defaultdict(list)
-    for occasion in found:
-        by_id[occasion.id or occasion.text].append(occasion)
-    tallies = sorted(starmap(_tally, by_id.items()), key=lambda tally: (-tally.asked, tally.id))
-    return Statistics(
-        asked=len(found),
-        answered=sum(bool(occasion.answered) for occasion in found),
-        last_hour=sum(o.asked >= hour_ago and o.who != "policy" for o in found),
-        candidates=tuple(tally.id for tally in tallies if tally.candidate),
-        questions=tuple(tallies),
-    )
+class Sums:
+    """Questions, counted as they come."""
+
+    def __init__(self, found: Iterable[Occasion] = ()) -> None:
+        self.questions: defaultdict[str, Sum] = defaultdict(Sum)
+        self.days: Counter[str] = Counter()
+        self._recent: Counter[str] = Counter()
+        """When people were asked something, as far as that was within the last hour."""
+        for one in found:
+            self.count(one)
+
+    def count(self, one: Occasion, sign: int = 1) -> None:
+        """Add a question, or take it back."""
+        self.questions[one.id or one.text].count(one, sign)
+        self.days[one.asked[:10]] += sign
+        if one.who != "policy" and one.asked >= _hour_ago():
+            self._recent[one.asked] += sign
+
+    def summarize(self) -> Statistics:
+        """All of them, those first that were asked most."""
+        hour_ago = _hour_ago()
+        self._recent = Counter({at: n for at, n in self._recent.items() if at >= hour_ago})
+        every = (one.tally(name) for name, one in self.questions.items() if one.asked)
+        tallies = sorted(every, key=lambda tally: (-tally.asked, tally.id))
+        return Statistics(
+            asked=sum(tally.asked for tally in tallies),
+            answered=sum(tally.answered for tally in tallies),
+            last_hour=self._recent.total(),
+            candidates=tuple(tally.id for tally in tallies if tally.candidate),
+            questions=tuple(tallies),
+        )
 
 
-def _tally(id_: str, every: list[Occasion]) -> Tally:
-    done = [occasion for occasion in every if occasion.answered]
-    people = [occasion for occasion in done if occasion.who != "policy"]
-    times = sorted(o.seconds for o in people if o.seconds is not None)
-    judged = [occasion.followed for occasion in done if occasion.followed is not None]
-    alike = len({occasion.answer for occasion in people}) == 1 and bool(people[0].answer)
-    settled = len(people) >= SETTLED and alike
-    harmless = not any(o.chain for o in every) and not is_split(id_)
-    return Tally(
-        id=id_,
-        text=every[-1].text,
-        asked=len(every),
-        answered=len(done),
-        by=dict(Counter(occasion.who for occasion in done)),
-        median_seconds=times[len(times) // 2] if times else None,
-        recommended=len(judged),
-        followed=sum(judged),
-        answers=dict(Counter(", ".join(occasion.answer) for occasion in done).most_common()),
-        candidate=settled and harmless and not one_way(id_, every[-1].text, *people[0].answer),
-    )
+class Sum:
+    """One of them."""
+
+    def __init__(self) -> None:
+        self._newest = ("", "")
+        """When it was last shown, and how."""
+        self.asked = self._chains = 0
+        self.by, self.judged = Counter[str](), Counter[bool]()
+        self._answers, self._of_people = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
+        self._times: list[float] = []
+
+    def count(self, one: Occasion, sign: int) -> None:
+        """Add an occasion, or take it back."""
+        self._newest = max(self._newest, (one.asked, one.text))
+        self.asked += sign
+        self._chains += sign * one.chain
+        if not one.answered:
+            return
+        self.by[one.who] += sign
+        self._answers[one.answer] += sign
+        if one.followed is not None:
+            self.judged[one.followed] += sign
+        if one.who != "policy":
+            self._of_people[one.answer] += sign
+            (self._times.append if sign > 0 else self._times.remove)(one.seconds or 0.0)
+
+    @property
+    def times(self) -> list[float]:
+        """How many seconds people took, the quickest first."""
+        self._times.sort()  # hardly anything to do where little is new
+        return self._times
+
+    def tally(self, id_: str) -> Tally:
+        """What it comes to."""
+        people, times, text = +self._of_people, self.times, self._newest[1]
+        settled = len(times) >= SETTLED and len(people) == 1 and all(people)
+        candidate = settled and not self._chains and not is_split(id_)
+        answers = (+self._answers).most_common()
+        return Tally(
+            id=id_,
+            text=text,
+            asked=self.asked,
+            answered=self.by.total(),
+            by=dict(+self.by),
+            median_seconds=times[len(times) // 2] if times else None,
+            recommended=self.judged.total(),
+            followed=self.judged[True],
+            answers=_joined(answers),
+            candidate=candidate and not one_way(id_, text, *next(iter(people))),
+        )
+
+
+def _joined(answers: Iterable[tuple[tuple[str, ...], int]]) -> dict[str, int]:
+    """Answers as they are told; two that read alike are one."""
+    found: Counter[str] = Counter()
+    for answer, count in answers:
+        found[", ".join(answer)] += count
+    return dict(found.most_common())
+
+
+def _hour_ago() -> str:
+    return stamp(chance.now() - timedelta(hours=1))
 
 
 # -- figures for whoever runs a server -----------------------------------------------------------

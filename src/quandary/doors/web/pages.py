@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from itertools import pairwise
 from time import sleep
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 from urllib.parse import urlencode
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, proxy
 
 from litestar import get, post
 from litestar.params import FromQuery, QueryParameter
@@ -43,7 +44,7 @@ from quandary.formats.markdown import parse
 from quandary.formats.rules import short_name
 from quandary.formats.sources import tree_files, tree_places
 from quandary.journal.chance import now
-from quandary.journal.counts import occasions, summarize_questions
+from quandary.journal.counts import Following, Sums
 from quandary.journal.runs import look
 from quandary.settings.files import read_text
 
@@ -94,54 +95,74 @@ DAYS = 30
 MOST_QUESTIONS = 50
 WIDTH, HEIGHT = 600, 120
 _TIMES = ((10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (86400, "1 d"))
-PATIENCE = 0.2
+PATIENCE = 0.05
 """Seconds that somebody waits for figures before they see those of before, or none."""
-_kept: WeakKeyDictionary[Store, dict[str | None, tuple[int, dict[str, Any]]]] = WeakKeyDictionary()
-"""The last figures of a store, each with the newest entry then: only what is new changes them."""
+
+
+class _Kept(NamedTuple):
+    """What was counted of a store, for one project or for all."""
+
+    following: Following
+    sums: Sums
+    figures: list[tuple[int, dict[str, Any]]]
+    """The last ones, with the newest entry then."""
+
+
+_kept: WeakKeyDictionary[Store, dict[str | None, _Kept]] = WeakKeyDictionary()
 _counting: dict[tuple[str, str | None], threading.Thread] = {}
+_one_by_one = threading.Lock()
 
 
 def find_figures(store: Store, project: str | None = None) -> tuple[dict[str, Any] | None, bool]:
     """The figures of a project, or of all, and whether they are those of now.
 
-    A thread counts. Where that takes longer than anybody waits, those of before are given, if
-    there are any.
+    A thread counts what is new. Where that takes longer than anybody waits, those of before are
+    given, if there are any.
     """
-    newest, kept = store.newest(), _kept.setdefault(store, {})
-    if kept.get(project, (-1,))[0] != newest:
-        counting = _counting.get((store.address, project))
-        if counting is None or not counting.is_alive():
-            counting = threading.Thread(target=_count, args=(store, project, newest), daemon=True)
-            _counting[store.address, project] = counting
-            counting.start()
+    newest = store.newest()
+    kept = _kept.setdefault(store, {}).setdefault(
+        project, _Kept(Following(proxy(store), project), Sums(), [])
+    )
+    if not kept.figures or kept.figures[-1][0] != newest:
+        with _one_by_one:
+            counting = _counting.get((store.address, project))
+            if counting is None or not counting.is_alive():
+                counting = threading.Thread(target=_count, args=(kept, newest), daemon=True)
+                _counting[store.address, project] = counting
+                counting.start()
         counting.join(PATIENCE)
-    seen, figures = kept.get(project, (-1, None))
+    seen, figures = kept.figures[-1] if kept.figures else (-1, None)
     return figures, seen >= newest
 
 
-def _count(store: Store, project: str | None, newest: int) -> None:
+def _count(kept: _Kept, newest: int) -> None:
     with suppress(Exception):  # the server ends, or the store is away; whoever looks again sees
-        _kept[store][project] = newest, gather_figures(store, project)
+        for sign, one in kept.following.news(lambda *_: sleep(0.01)):  # others want to read too
+            kept.sums.count(one, sign)
+        kept.figures[:] = [(newest, gather_figures(kept.sums))]
 
 
-def gather_figures(store: Store, project: str | None = None) -> dict[str, Any]:
-    """Count the questions of a project, or of all."""
-    every = list(occasions(store, project, lambda *_: sleep(0.01)))  # others want to read too
-    days = Counter(occasion.asked[:10] for occasion in every)
-    today = now().date()
+def gather_figures(sums: Sums) -> dict[str, Any]:
+    """What was counted, as the page shows it."""
+    found, today = sums.summarize(), now().date()
     names = [(today - timedelta(days=ago)).isoformat() for ago in range(DAYS - 1, -1, -1)]
-    people = [o for o in every if o.answered and o.who != "policy"]
-    bounds = [bound for bound, _ in _TIMES]
-    spans = Counter(bisect_right(bounds, o.seconds) for o in people if o.seconds is not None)
-    labels = [f"< {name}" for _, name in _TIMES] + ["longer"]
-    judged = [o.followed for o in every if o.followed is not None]
+    spans: Counter[str] = Counter()
+    for question in sums.questions.values():
+        bounds = [0, *(bisect_left(question.times, bound) for bound, _ in _TIMES)]
+        labels = (f"< {name}" for _, name in _TIMES)
+        spans.update(dict(zip(labels, (b - a for a, b in pairwise(bounds)), strict=True)))
+        spans["longer"] += len(question.times) - bounds[-1]
+    by = sum((question.by for question in sums.questions.values()), Counter[str]())
     return {
-        "found": summarize_questions(every),
-        "days": _bars([(name, days[name]) for name in names], every_so_many=7),
-        "times": _bars([(label, spans[place]) for place, label in enumerate(labels)]),
-        "today": days[today.isoformat()],
-        "by": Counter(o.who for o in every if o.answered).most_common(),
-        "followed": (len(judged), sum(judged)),
+        "found": found,
+        "days": _bars([(name, sums.days[name]) for name in names], every_so_many=7),
+        "times": _bars(list(spans.items()) or [("longer", 0)]),
+        "today": sums.days[today.isoformat()],
+        "by": by.most_common(),
+        "followed": (
+            sum(tally.recommended for tally in found.questions),
+            sum(tally.followed for tally in found.questions),
+        ),
     }
 
 
