@@ -11,27 +11,20 @@ import signal
 import sys
 import tempfile
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from quandary.agents.process import Command, NotStarted, run
+from quandary.agents.process import Command, NotStarted, Ran, run
 from quandary.errors import NotFound
 from quandary.flows.responses import NONCE, Finding, clean, objects, read_response, responses_in
 from quandary.journal import chance
-from quandary.model.calls import SESSION, STEP, Output, Stopped, schema
+from quandary.model.calls import SESSION, STEP, Call, Output, Stopped, schema
 from quandary.model.text import shorten
-from quandary.settings.agents import ALWAYS, follow, parse_path, permit, words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from quandary.agents.process import Ran
-    from quandary.model.calls import Call
-    from quandary.settings.agents import Agent, Catalogue
+from quandary.settings.agents import ALWAYS, Agent, Catalogue, follow, parse_path, permit, words
 
 TIMEOUT = 600.0
 """Seconds for a call that does not say how long it may take."""

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import os
 import tempfile
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
@@ -22,20 +23,15 @@ from quandary.agents.calling import Surroundings, make_call
 from quandary.desk.walks import STARTED, STOPPED, THROUGH, has_begun
 from quandary.errors import AlreadyAnswered, QuandaryError, Rejected
 from quandary.journal import runs
-from quandary.journal.entries import sha256
+from quandary.journal.entries import Source, sha256
 from quandary.model.asks import Note
-from quandary.model.calls import Decision, Output, fold
+from quandary.model.calls import Call, Decision, Output, fold
 from quandary.settings import reading_agent, state_folder, user_settings
-from quandary.settings.agents import read_catalogue
+from quandary.settings.agents import Catalogue, read_catalogue
 from quandary.settings.files import read_text, write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Sequence
-
-    from quandary.journal.entries import Source
     from quandary.journal.store import State, Store
-    from quandary.model.calls import Call
-    from quandary.settings.agents import Catalogue
 
 INTERRUPTED = "It was interrupted: whoever ran it was gone before it ended."
 LOOK_EVERY = 2.0

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from quandary.desk.authority import (
+    Caller,
     HandRefused,
     is_from_elsewhere,
     may,
@@ -20,21 +22,18 @@ from quandary.errors import AlreadyAnswered, Diverged, QuandaryError, Rejected
 from quandary.flows.proposals import MOST_OPTIONS
 from quandary.journal import chance, runs
 from quandary.journal.history import SNOOZED
-from quandary.model.asks import Answer, Note, Outcome, Reply
+from quandary.model.asks import Answer, Ask, Note, Outcome, Question, Reading, Reply
 from quandary.model.calls import Do, Done
 from quandary.model.text import LETTERS
 from quandary.settings.files import is_inside, open_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from datetime import datetime
 
-    from quandary.desk.authority import Caller
     from quandary.desk.walks import Walks
     from quandary.journal.entries import Answered, Source
     from quandary.journal.runs import OpenRun
     from quandary.journal.store import State, Store
-    from quandary.model.asks import Ask, Question, Reading
     from quandary.model.tree import Extra
 
 LARGEST_REFERENCE = 256 * 1024

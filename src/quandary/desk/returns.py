@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -44,8 +45,6 @@ from quandary.model.asks import (
 from quandary.model.tree import OTHER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from quandary.desk.sheets import Sheet
 
     Read = Callable[[str, Question, Literal["strict", "plain"]], Reading]

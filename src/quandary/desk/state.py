@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
-from quandary.desk.authority import may_see_files
+from quandary.desk.authority import Caller, may_see_files
 from quandary.desk.reply import arguments_of
 from quandary.errors import Rejected, StoreError
 from quandary.flows.wording import show_file
 from quandary.journal import chance, runs
-from quandary.model.asks import Note
+from quandary.model.asks import Ask, Note
 from quandary.model.calls import Do, Done
 from quandary.model.text import reveal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from quandary.desk.authority import Caller
     from quandary.journal.store import Run, State, Store
-    from quandary.model.asks import Ask
 
 
 def look(store: Store, caller: Caller, run: str) -> State:

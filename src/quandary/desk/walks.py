@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -27,8 +28,6 @@ from quandary.settings import project_of, read_settings
 from quandary.settings.trust import require_agents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from quandary.desk.notices import Watch
     from quandary.journal.store import Run, State, Store
 

@@ -6,23 +6,21 @@ import asyncio
 import logging
 import re
 import socket
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple, Self, TypeVar
 
 from quandary import __version__
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal.progress import FLOWS, version_of
-from quandary.journal.store import open_store, place_of
+from quandary.journal.store import Run, Store, open_store, place_of
 from quandary.model.calls import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable
-
     from psycopg import Connection
 
     from quandary.doors.web.metrics import Fleet as Depths
     from quandary.journal.postgres import PostgresStore
-    from quandary.journal.store import Run, Store
 
 
 T = TypeVar("T")

@@ -8,30 +8,26 @@ import logging
 import os
 import signal
 import time
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from quandary.agents.calling import logged_out, make_call, obstacles
+from quandary.agents.calling import Surroundings, logged_out, make_call, obstacles
 from quandary.agents.driving import Driver
 from quandary.agents.process import catching
 from quandary.desk.reply import actions, arguments_of
 from quandary.desk.walks import SET_ASIDE, find_answered, launch
 from quandary.errors import NotFound, QuandaryError, Rejected, StoreError
-from quandary.fleet import THROUGH, JobEnd, JobQueue, takeable
+from quandary.fleet import THROUGH, Job, JobEnd, JobQueue, Queue, takeable
 from quandary.journal import runs
 from quandary.model.asks import Note
-from quandary.model.calls import fold
+from quandary.model.calls import Call, Output, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from quandary.agents.calling import Surroundings
-    from quandary.fleet import Job, Queue
     from quandary.journal.postgres import PostgresStore
     from quandary.journal.store import State, Store
-    from quandary.model.calls import Call, Output
     from quandary.settings.agents import Catalogue
 
 log = logging.getLogger("quandary.fleet")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,9 +23,6 @@ from quandary.journal import chance, outbox
 from quandary.journal.store import CREATE, INDEXES, NoStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
     from quandary.journal.store import Marks
 
     Connection = psycopg.Connection[tuple[Any, ...]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -14,6 +15,7 @@ from quandary.journal.entries import (
     Answered,
     Matter,
     Noted,
+    Source,
     Unreadable,
     offered,
     read_beginning,
@@ -22,17 +24,13 @@ from quandary.journal.entries import (
     read_matter,
     readable,
 )
-from quandary.journal.history import Standing, history, merge
+from quandary.journal.history import Given, Standing, history, merge
 from quandary.model import keys
 from quandary.model.asks import MARK, Answer, Ask, Reply
 from quandary.model.calls import Call, Do, Done, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from quandary.flows import Flow, Request, Response
-    from quandary.journal.entries import Source
-    from quandary.journal.history import Given
     from quandary.journal.store import Recorded, Store
 
     Sent = Reply | Output | Done

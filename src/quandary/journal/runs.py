@@ -6,11 +6,12 @@ response and the request that follows it are appended as one transaction.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cached_property, wraps
 from math import inf
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NotRequired, ParamSpec, TypedDict, TypeVar, Unpack
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -33,6 +34,7 @@ from quandary.journal.entries import (
     Asker,
     Began,
     Called,
+    Entry,
     Matter,
     Noted,
     Returned,
@@ -77,11 +79,7 @@ from quandary.model.asks import MARK, Answer, Ask, Note, Outcome, Reply
 from quandary.model.calls import Do, Done, Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import NotRequired, TypedDict, Unpack
-
     from quandary.flows import Request
-    from quandary.journal.entries import Entry
     from quandary.journal.policy import Policy
 
     Deeds = Callable[[Do], Done | None]

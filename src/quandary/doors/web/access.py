@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from sys import maxsize
@@ -20,7 +21,7 @@ from litestar.exceptions import HTTPException, NotAuthorizedException, Permissio
 from litestar.params import FromQuery, PathParameter, SkipValidation
 from litestar.response import Redirect, Template
 
-from quandary.desk.authority import Caller, find_run, open_run
+from quandary.desk.authority import Caller, Scope, find_run, open_run
 from quandary.doors.web.tokens import (
     MEMORY,
     SESSION_SECONDS,
@@ -32,12 +33,9 @@ from quandary.doors.web.tokens import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from litestar.types import ASGIApp, Receive, Send
     from litestar.types import Scope as AsgiScope
 
-    from quandary.desk.authority import Scope
     from quandary.desk.walks import Walks
     from quandary.doors.web.events import Events
     from quandary.journal.entries import Entry

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from litestar import MediaType, Response, Router, get, post
@@ -28,9 +29,6 @@ from quandary.journal.store import Run, State
 from quandary.model.asks import Annotation, Outcome
 from quandary.model.text import reveal
 from quandary.reading import read as reader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
 PROBLEM = "application/problem+json"

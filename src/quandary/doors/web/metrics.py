@@ -12,6 +12,7 @@ import logging
 import re
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -23,23 +24,19 @@ from litestar.enums import ScopeType
 from prometheus_client import REGISTRY, Gauge, Histogram, disable_created_metrics
 from prometheus_client import Counter as Counted
 from prometheus_client.exposition import generate_latest
-from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from quandary import __version__
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal import outbox
 from quandary.journal.chance import now, stamp
-from quandary.journal.counts import Counting, Few
+from quandary.journal.counts import Counting, Counts, Few
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
-    from prometheus_client.metrics_core import Metric
 
     from quandary.doors.web.events import Events
-    from quandary.journal.counts import Counts
     from quandary.journal.store import Awaited, Store
 
 CONTENT_TYPE = "text/plain; version=0.0.4"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, time, timedelta
 from functools import partial
@@ -38,6 +39,8 @@ from quandary.doors.web.access import (
 )
 from quandary.doors.web.inbox import (
     FURTHEST,
+    Listing,
+    Notice,
     is_one_way,
     list_inbox,
     read_wanted,
@@ -49,22 +52,17 @@ from quandary.doors.web.questions import LONGEST_TEXT, read_fields, sheet, show_
 from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected, Reused
 from quandary.journal import runs
 from quandary.journal.chance import now
-from quandary.journal.entries import Began, tell_source
-from quandary.journal.history import find_last_answer, look_at
+from quandary.journal.entries import Began, Entry, tell_source
+from quandary.journal.history import GivenAnswer, find_last_answer, look_at
 from quandary.journal.history import given as counting
 from quandary.model.calls import HUMAN
 from quandary.model.text import cut as text_cut
 from quandary.model.track import split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from litestar.handlers import HTTPRouteHandler
 
-    from quandary.doors.web.inbox import Listing, Notice
     from quandary.formats.tracks import Passage
-    from quandary.journal.entries import Entry
-    from quandary.journal.history import GivenAnswer
     from quandary.journal.store import Run, State, Store
     from quandary.reports.story import Stop
 

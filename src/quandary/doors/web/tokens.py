@@ -13,15 +13,13 @@ import ipaddress
 import os
 import secrets
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from quandary.errors import ParseError, QuandaryError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SESSION_SECONDS = 12 * 3600
 CODE_SECONDS = 15 * 60
