@@ -176,6 +176,15 @@ def test_what_becomes_of_a_run_is_told_in_order_and_signed(
     assert outbox.count(store) == {"waiting": 0, "given up": 0}
 
 
+def test_advice_is_not_told_as_an_answer(store: Store) -> None:
+    """The question still waits."""
+    state = ask(store, callback="https://receiver.example/told")
+    state = reply.advise(store, PROGRAM, state.run, "Because.", (), state.key or "")
+    assert outbox.count(store) == {"waiting": 0, "given up": 0}
+    runs.withdraw(store, state.run, "No need.", who="person", through="web")
+    assert outbox.count(store) == {"waiting": 1, "given up": 0}
+
+
 def test_what_is_not_taken_is_tried_again_and_nothing_overtakes_it(
     store: Store, home: Path, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

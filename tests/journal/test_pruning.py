@@ -300,6 +300,27 @@ def test_a_document_that_a_new_run_begins_with_stays(store: Store) -> None:
     assert dict(store.documents()) == digests
 
 
+def test_a_prune_that_is_resumed_takes_what_was_attached(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the run was pruned before somebody killed it."""
+    said: dict[str, Any] = {"who": "agent", "through": "relay"}
+    given = {"kind": "chain", "questions": 1}
+    begun = runs.begin(store, small_flows.NAME, given, documents={"@1": b"evidence"}, **said)
+    small_flows.answer(store, begun)
+
+    def kill(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pruning, "_forget", kill)
+        with pytest.raises(KeyboardInterrupt):
+            prune(store)
+    assert len(list(store.documents())) == 1
+    assert [state.status for state in pruning.finish(store, SOURCE, lambda _: None)] == ["done"]
+    assert list(store.documents()) == []
+
+
 def test_a_document_that_is_gone_too_early_is_missed(store: Store, place: Place) -> None:
     """The end of the run still has its words."""
     small_flows.answer(store, with_document(store))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Literal
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -14,10 +15,11 @@ from quandary.desk import timeline
 from quandary.desk.authority import Caller
 from quandary.desk.begin import Asking
 from quandary.desk.timeline import search
+from quandary.doors.web import inbox
 from quandary.doors.web.inbox import Wanted as Desired
 from quandary.doors.web.inbox import find_runs, list_inbox
 from quandary.errors import StoreError
-from quandary.journal import archive, pruning, runs
+from quandary.journal import archive, chance, pruning, runs
 from quandary.journal import store as stores
 from quandary.journal.entries import Source
 from quandary.journal.history import Wanted
@@ -221,3 +223,18 @@ def test_what_waits_is_found_at_once_and_what_was_decided_by_the_index(store: St
     assert (len(later.rows), later.snoozed, later.due) == (1, 1, "2999-01-01")
     again = list_inbox(store, Caller("person", "web"), Desired(snoozed="1", order="newest"))
     assert [row.run.id for row in again.rows] == [waiting]
+
+
+def test_a_list_leaves_out_nothing_by_a_clock_that_is_a_year_ahead(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing expires by it, so all of it still waits."""
+    now = chance.now()
+    given, expires = {"kind": "chain", "questions": 1}, now + timedelta(hours=1)
+    said: dict[str, Any] = {"who": "agent", "through": "relay"}
+    state = runs.begin(store, small_flows.NAME, given, expires=expires, **said)
+    ahead = now + timedelta(days=365)
+    monkeypatch.setattr(inbox, "now", lambda: ahead)
+    monkeypatch.setattr(chance, "now", lambda: ahead)
+    found = list_inbox(store, Caller("person", "web"), Desired())
+    assert [row.run.id for row in found.rows] == [state.run]

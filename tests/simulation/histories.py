@@ -35,10 +35,9 @@ from program import PROGRAM, environment
 from quandary.doors.web.tokens import hashed
 from quandary.journal.store import open_store
 from quandary.journal.verify import verify
-from simulation.model import Act, Wrong, require
+from simulation.events import Act, Wrong, require
 from simulation.oracle import Oracle
 from simulation.people import TREE
-from simulation.rules import Permits, Preferences, Tracks
 from sites import Server, hidden
 from walk_projects import lucid
 
@@ -142,7 +141,7 @@ class Recorder:
 
 def judge(file: Path) -> int:
     """Hold a history against the model; how many events it has."""
-    oracle, sent = Oracle(Tracks(), Preferences(), Permits()), dict[int, tuple[Act, int]]()
+    oracle, sent = Oracle(), dict[int, tuple[Act, int]]()
     number = 0
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         what, *said = json.loads(line)
@@ -405,7 +404,7 @@ class Program(Login):
 
     def undo(self) -> None:
         """Ask something, rather; the same once more where nothing was heard."""
-        act, number = self.new("begin", token=self.token()), self.random.randint(1, 4)
+        act, number = self.new("begin", to="decide", token=self.token()), self.random.randint(1, 4)
         items = [{"id": str(n), "label": f"Part {n}"} for n in range(1, number + 1)]
         data = {"context": CONTEXT, "text": TREE_FILE, "items": items}
         for _ in range(4):
@@ -468,7 +467,7 @@ class Agent(Life):
     def ask(self) -> None:
         """Ask about a few things."""
         items = [w for n in range(self.random.randint(1, 4)) for w in ("--item", f"{n}|Part {n}")]
-        act = Act("begin", ("agent", "command", ""))
+        act = Act("begin", ("agent", "command", ""), to="decide")
         state = self.command(act, "ask", "t.md", "--context", CONTEXT, "--via", "relay", *items)
         if state is not None:
             self.place.runs.append(state["run"])
@@ -486,7 +485,7 @@ class Walker(Agent):
         if self.random.random() < 0.5 or not self.place.runs:
             item = f"{self.name}{next(self.tokens)}"
             words = ("walk", "c.csv", "--item", f"{item}|{item}", "--via", "relay", *fleet)
-            state = self.command(Act("begin", hand), *words)
+            state = self.command(Act("begin", hand, to="walk"), *words)
             if state is not None:
                 self.place.runs.append(state["run"])
         elif not fleet:

@@ -14,7 +14,7 @@ import msgspec
 import walks
 from quandary.agents.calling import Surroundings
 from quandary.agents.driving import Driver
-from quandary.desk import begin, phases
+from quandary.desk import begin, callbacks, phases
 from quandary.desk.state import end_what_expired
 from quandary.doors.hosts import hooks
 from quandary.errors import QuandaryError, StoreError
@@ -22,7 +22,7 @@ from quandary.formats.proof import Given
 from quandary.journal import archive, chance, pruning, runs
 from quandary.journal.history import Wanted
 from quandary.settings.agents import read_catalogue
-from simulation.model import HOOK, Act, Wrong
+from simulation.events import HOOK, Act, Wrong
 from simulation.people import PHASES, TRACK, Actor
 from simulation.world import Loop, Lost, Process
 
@@ -98,7 +98,7 @@ class Guard(Actor):
             wanted = begin.gate(store, begin.Gating(TRACK), showing)
             return begin.begin(store, self.caller, wanted, showing, key=token)
 
-        came, state = self.insist(self.new("gate", token=token), work)
+        came, state = self.insist(self.new("begin", to="gate", token=token), work)
         if came == "ok":
             self.town.runs.append(state.run)
 
@@ -202,6 +202,25 @@ class Archivist(Actor):
             raise Wrong(f"run {exported.run} is imported from a torn file, or not kept")
 
 
+class Postman(Actor):
+    """A server that delivers what runs have to tell; the receiver is slow, and out now and then."""
+
+    acts = (2, 6)
+
+    def act(self) -> None:
+        server = self.town.server(self.random.randrange(2))
+        with suppress(StoreError, Lost):
+            self.world.call(server, callbacks.deliver_due)
+
+    def receive(self, told: dict[str, Any]) -> str:
+        """Take a letter; what is heard of that."""
+        self.world.sleep(self.random.expovariate(1 / 3))
+        if self.random.random() < 0.2:
+            return "nobody is there"
+        self.town.receive(told)
+        return "it broke off" if self.random.random() < 0.2 else ""
+
+
 class Clock(Actor):
     """Whoever sets the clock, and sets it wrong."""
 
@@ -233,7 +252,7 @@ class Planner(Actor):
         def work(store: Store) -> State:
             return runs.begin(store, "walk", given, documents=chart, **how)
 
-        came, state = self.insist(self.new("begin", token=token), work)
+        came, state = self.insist(self.new("begin", to="walk", token=token), work)
         if came == "ok":
             self.town.runs.append(state.run)
 
@@ -260,14 +279,14 @@ class Walker(Actor):
             self.world.tell(f"{process.name}: walk {run[-4:]} -> {state.status} {state.key}")
 
     def _walk(self, store: Store, process: Process, run: str) -> State:
-        loop, agents, draw = Loop(self.world), self.town.agents, self.random
+        loop, oracle, draw = Loop(self.world), self.town.oracle, self.random
 
         async def make_call(call: Call, *_: object) -> Output:
-            agents.start(process.name, self.town.oracle.now(run), call.key)
+            oracle.start_agent(process.name, run, call.key)
             try:
                 await asyncio.sleep(draw.uniform(0.1, 20))
             finally:
-                agents.stop(process.name)
+                oracle.stop(process.name)
             self.world.tell(f"{process.name}: {call.key} is done")
             return walks.failed(call) if draw.random() < 0.1 else walks.good(call)
 
@@ -278,7 +297,7 @@ class Walker(Actor):
             if self.world.locks.get(run) is process:
                 del self.world.locks[run]
                 self.world.tell(f"{process.name}: the lock of {run[-4:]} is lost")
-                agents.lose_lock(process.name)
+                oracle.stop(process.name, is_cut_off=True)
 
         if draw.random() < 0.2:
             loop.call_later(draw.uniform(0, 30), lose_lock)

@@ -1,9 +1,8 @@
 """The model: what is asked, how a run stands, and what should come of each act.
 
-It is written apart from the program and knows only what is promised. Everything in it is plain data
-and pure: `review` says what is asked next, `step` how a run stands after one more entry of its
-journal, and `effect` what an act comes to while a run stands like that: what is recorded, or why it
-is refused. A later capability adds its entry to `step` and its act to `effect`.
+It is written apart from the program, knows only what is promised, and is pure: `review` says what
+is asked next, `step` how a run stands after one more entry of its journal, and `effect` what an act
+comes to while a run stands like that. A later capability adds its entry and its act there.
 
 The trees that are asked are all alike: every item can be kept (OK), dropped (NO), or something else
 (OTH, left blank), behind which are REM and SPL. Whoever asks back (?) or is advised (!) is asked
@@ -12,299 +11,161 @@ again. At a gate, the item is the phase.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from simulation.events import AGAIN, Act, Event, Place, State, is_own, require
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Iterable
 
-Json = dict[str, Any]
-Hand = tuple[str, ...]
-"""Who, through what, under which name."""
-Place = tuple[str, str]
-"""An item, and the menu that it is asked about: "" or "OTH"."""
-IN_PERSON = (("person", "terminal"), ("person", "web"))
-HOST, HOOK = ("host", "hook", ""), ("agent", "hook", "")
-ASKED_BACK, ADVISED = AGAIN = ("?", "!")
-"""What is no answer, so that the question comes again."""
 REVIEWS = ("decide", "gate")
 """The flows that ask as `review` does."""
 
 
-class Wrong(Exception):  # noqa: N818 - said of the program
-    """What the program did is not what it promises."""
-
-
-def require(holds: object, otherwise: str) -> None:
-    """Whatever must hold."""
-    if not holds:
-        raise Wrong(otherwise)
-
-
-class Act(NamedTuple):
-    """What somebody sends. Sent again it is the same act; with a token it is recorded once."""
-
-    kind: str
-    hand: Hand
-    run: str = ""
-    to: str = ""
-    answers: tuple[tuple[str, str], ...] = ()
-    token: str = ""
-    seen: tuple[str, str] = ("", "")
-    """With an amendment: a question, and the code that its sender saw there."""
-
-
-@dataclass(frozen=True)
-class State:
-    """How a run stands."""
-
-    run: str
-    flow: str
-    name: str
-    items: tuple[str, ...]
-    size: int
-    needs_person: bool
-    expires: float
-    origin: str
-    status: str = "waiting"
-    waits: str = ""
-    key: str | None = None
-    calls: tuple[str, ...] = ()
-    asked: dict[str, dict[str, Place]] = field(default_factory=dict)
-    """Every Ask there was, with the places that its questions are about."""
-    given: dict[str, dict[str, tuple[str, Hand]]] = field(default_factory=dict)
-    """The Asks that were answered and count, in order, each with its answers and their sources."""
-    open: frozenset[str] = frozenset()
-    """The Asks whose answers may be undone: a person's own, from which nothing followed."""
-    ended: float = 0.0
-    is_pruned: bool = False
-
-    @property
-    def answers(self) -> dict[str, tuple[str, Hand]]:
-        """What counts, by question."""
-        return {q: one for answers in self.given.values() for q, one in answers.items()}
-
-    @property
-    def undoable(self) -> str:
-        """The Ask whose answer can be undone: the last one that no preference gave, if open."""
-        told = ((key, {hand[0] for _, hand in said.values()}) for key, said in self.given.items())
-        last = next(reversed([key for key, whos in told if whos != {"policy"}]), "")
-        return last if last in self.open and self.status in ("waiting", "done") else ""
-
-    @property
-    def view(self) -> tuple[Any, ...]:
-        """What whoever looks is shown: status, the key and the places asked about, the result."""
-        key = self.key if self.waits == "person" else None
-        places = tuple(self.asked[key].values()) if key and self.flow in REVIEWS else ()
-        return self.status, key, places, result_of(self) if self.status == "done" else ()
-
-
-# -- what is asked, and what comes of it ---------------------------------------------------------
-
-
 def review(
-    items: Sequence[str], size: int
-) -> Generator[list[Place], dict[str, str], dict[str, str]]:
+    items: tuple[str, ...], size: int, replies: Iterable[dict[str, str]]
+) -> list[Place] | dict[str, str]:
     """How a tree is asked: as many items at a time as fit, then what each of them left open, one
-    by one, then those that got no answer; until each item has a path.
+    by one, then those that got no answer. What waits after these replies, or the path of each item.
     """
     paths: dict[str, str] = {}
-
-    def hear(reply: dict[str, str], places: list[Place]) -> tuple[list[Place], list[Place]]:
+    left = [[(item, "") for item in items[at : at + size]] for at in range(0, len(items), size)]
+    for reply in replies:
+        asked, *later = left
         opened, missed = [], []
-        for item, menu in places:
+        for item, menu in asked:
             if item not in reply:
                 missed.append((item, menu))
             elif reply[item] in ("", *AGAIN):
-                opened.append((item, menu if reply[item] else "OTH"))
+                opened.append([(item, menu if reply[item] else "OTH")])
             else:
                 paths[item] = f"{menu}/{reply[item]}".lstrip("/")
-        return opened, missed
+        left = [*opened, *([missed] if missed else []), *later]
+    return left[0] if left else paths
 
-    for first in range(0, len(items), size):
-        places = [(item, "") for item in items[first : first + size]]
-        while places:
-            opened, places = hear((yield places), places)
-            while opened:
-                more, again = hear((yield opened[:1]), opened[:1])
-                opened = [*more, *again, *opened[1:]]
-    return paths
+
+def undoable(s: State) -> str:
+    """The Ask whose answer can be undone: the last one that no preference gave, if open."""
+    told = [k for k, a in s.given.items() if any(h[0] != "policy" for _, h in a.values())]
+    is_open = told and told[-1] in s.open and s.status in ("waiting", "done")
+    return told[-1] if is_open else ""
 
 
 def expect(s: State) -> list[Place] | dict[str, str]:
     """What has to be asked next, or the path of each item."""
-    asking = review(s.items, s.size)
-    try:
-        places = next(asking)
-        for key, answers in s.given.items():
-            items = {s.asked[key][q][0]: code for q, (code, _) in answers.items()}
-            places = asking.send(items)
-    except StopIteration as end:
-        return dict(end.value)
-    return places
+    replies = ({s.asked[k][q][0]: c for q, (c, _) in a.items()} for k, a in s.given.items())
+    return review(s.items, s.began.size, replies)
 
 
-def result_of(s: State) -> tuple[tuple[str, ...], ...]:
+def result(s: State) -> tuple[tuple[str, ...], ...]:
     """Of each item its path, and whose answers led there: who, and through what."""
-    paths = expect(s) if s.flow == "decide" else {}
-    if isinstance(paths, list):
-        raise Wrong(f"{s.run} ends while {paths} is open")
-    told = []
-    for item in s.items if paths else ():
-        hands = dict.fromkeys(
-            hand[:2]
-            for key, answers in s.given.items()
-            for q, (code, hand) in answers.items()
-            if s.asked[key][q][0] == item and code not in AGAIN
-        )
-        told.append((item, paths[item], *(", ".join(words) for words in zip(*hands, strict=True))))
-    return tuple(told)
+    paths = expect(s) if s.flow == "decide" and s.status == "done" else {}
+    require(isinstance(paths, dict), f"{s.run} ends while {paths} is open")
+    found = []
+    for item, path in dict(paths).items():
+        said = [hand[:2] for (i, _), code, hand in s.answers if i == item and code not in AGAIN]
+        found.append((item, path, *map(", ".join, zip(*dict.fromkeys(said), strict=True))))
+    return tuple(sorted(found, key=lambda one: s.items.index(one[0])))
 
 
-# -- how a run stands after one more entry -------------------------------------------------------
+def view(s: State) -> tuple[Any, ...]:
+    """What whoever looks is shown: status, the key and the places asked about, the result."""
+    key = s.key if s.waits == "person" else None
+    places = tuple(s.asked[key].values()) if key and s.flow in REVIEWS else ()
+    return s.status, key, places, result(s)
 
 
-def begin(run: str, body: Json, matter: Json) -> State:
-    """A run that has just begun."""
-    began, name = matter.get("arguments") or {}, body.get("name", "")
-    items = () if body["flow"] == "gate" else (i["id"] for i in began.get("items") or [{"id": "1"}])
-    size = (began.get("limits") or {}).get("questions", 4)
-    needs_person = bool(began.get("require") or began.get("ask", {}).get("require"))
-    until, origin = seconds(body.get("expires", "")), body.get("origin", "")
-    return State(run, body["flow"], name, tuple(items), size, needs_person, until, origin)
-
-
-def step(s: State, body: Json, matter: Json) -> State:
-    """How a run stands after one more entry; what the run itself does has to be right."""
-    kind, key = body["entry"], body.get("key", "")
-    if kind in ("asked", "called", "ended"):
-        require(s.status == "waiting", f"{s.run} is {s.status}, then {kind}")
-    if kind == "asked":
-        require(key not in s.asked, f"{key} is asked twice")
-        places = {
-            q["key"]: (q.get("item", ""), "OTH" if {"REM", "RST"} & {*codes} else "")
-            for q, codes in zip(matter["ask"]["questions"], body["offered"].values(), strict=True)
-        }
-        items = s.items or tuple(item for item, _ in places.values())
-        guarded = s.flow == "permit" or (s.flow == "gate" and items == ("1",))
-        needs = s.needs_person or guarded
-        asked = s.asked | {key: places}
-        s = replace(s, key=key, waits="person", items=items, needs_person=needs, asked=asked)
-        wanted = expect(s) if s.flow in REVIEWS else [*places.values()]
-        require([*places.values()] == wanted, f"{s.run} asks {places} and not {wanted}")
-    elif kind == "answered":
-        said = {q: (code, source_of(body, q)) for q, code in codes_of(body, matter).items()}
-        counting = list(s.given)
-        if body.get("amends"):  # who repeats an answer has not given it: it stays whose it was
-            counting, before = counting[: counting.index(key)], s.given[key]
-            said = before | {q: one for q, one in said.items() if before.get(q, "-")[0] != one[0]}
-        given = {one: s.given[one] for one in counting} | {key: said}
-        hands = {hand_of(body), *(source_of(body, q) for q in said)}
-        own = not (body.get("amends") or body.get("origin")) and all(map(is_own, hands))
-        undoable = s.open | {key} if own else s.open - {key}
-        s = replace(s, status="waiting", key=None, waits="", given=given, open=undoable)
-    elif kind == "called":
-        waits = "house" if body.get("deed") else "agent"
-        undoable = s.open if body.get("deed") == "use" else frozenset[str]()
-        s = replace(s, key=s.key or key, waits=waits, calls=(*s.calls, key), open=undoable)
-    elif kind == "returned":
-        require(key in s.calls, f"{key} came back, and was not waited for")
-        left = tuple(call for call in s.calls if call != key)
-        s = replace(s, key=left[0] if left else None, calls=left, open=frozenset())
-    elif kind == "noted" and body.get("amendment"):
-        counting = [one for one in s.given if one not in body.get("takes_back", ())]
-        if body["kind"] == "undone":
-            counting = list(s.given)[: list(s.given).index(key)]
-        given = {one: s.given[one] for one in counting}
-        s = replace(s, status="waiting", key=None, waits="", calls=(), given=given)
-    elif kind == "noted" and body["kind"] == "handed over":
-        s = replace(s, open=frozenset())
-    elif kind == "ended":
-        require(body["status"] != "done" or s.key is None, f"{s.run} is done while {s.key} waits")
-        over = {"status": body["status"], "key": None, "waits": "", "calls": ()}
-        s = replace(s, **over, ended=seconds(body["at"]))
-        if s.status == "done" and s.flow == "decide":
-            chosen = (matter.get("result") or {}).get("chosenItems", ())
-            told = tuple((c["itemId"], c["path"], c["by"], c["through"]) for c in chosen)
-            require(told == result_of(s), f"{s.run} comes to {told}, not {result_of(s)}")
+def step(s: State, e: Event) -> State:
+    """How a run stands after one more entry; what the run does by itself has to be right."""
+    counting = [*s.given]
+    match e.kind:
+        case "asked":
+            require(s.status == "waiting" and e.key not in s.asked, f"{e.key} is asked again")
+            items, places = s.items or tuple(i for i, _ in e.places.values()), [*e.places.values()]
+            guarded = s.flow == "permit" or (s.flow == "gate" and items == ("1",))
+            s = replace(s, key=e.key, waits="person", until=0.0, items=items)
+            s = replace(s, asked=s.asked | {e.key: e.places}, forms=s.forms | e.forms)
+            s = replace(s, needs_person=s.needs_person or guarded)
+            wanted = expect(s) if s.flow in REVIEWS else places
+            require(places == wanted, f"{s.run} asks {places} and not {wanted}")
+        case "answered":
+            said = e.answers
+            if e.amends:  # who repeats an answer has not given it: it stays whose it was
+                before, counting = s.given[e.key], counting[: counting.index(e.key)]
+                said = before | {q: a for q, a in said.items() if before.get(q, "-")[0] != a[0]}
+            own = not (e.amends or e.origin) and all(is_own(hand) for _, hand in said.values())
+            still = s.open | {e.key} if own and is_own(e.hand) else s.open - {e.key}
+            given = {key: s.given[key] for key in counting} | {e.key: said}
+            s = replace(s, status="waiting", key=None, waits="", given=given, open=still)
+        case "called":
+            require(s.status == "waiting", f"{s.run} is {s.status}, then calls {e.key}")
+            still = s.open if e.what == "use" else frozenset()
+            s = replace(s, waits="house" if e.what else "agent", open=still)
+            s = replace(s, key=s.key or e.key, calls=(*s.calls, e.key))
+        case "returned":
+            require(e.key in s.calls, f"{e.key} came back, and was not waited for")
+            calls = tuple(call for call in s.calls if call != e.key)
+            s = replace(s, key=calls[0] if calls else None, calls=calls, open=frozenset())
+        case "noted" if e.takes_back is not None:  # undone, or tried again
+            if e.what == "undone":
+                counting = counting[: counting.index(e.key)]
+            given = {key: s.given[key] for key in counting if key not in e.takes_back}
+            s = replace(s, status="waiting", key=None, waits="", calls=(), given=given)
+        case "noted" if e.what == "handed over":
+            s = replace(s, open=frozenset())
+        case "noted" if e.what == "snoozed":
+            s = replace(s, until=e.until)
+        case "ended":
+            right = s.status == "waiting" and (e.what != "done" or s.key is None)
+            require(right, f"{s.run} is {e.what} while {s.key} waits")
+            s = replace(s, status=e.what, key=None, waits="", calls=(), ended=e.at)
+            require(e.result == result(s), f"{s.run} comes to {e.result}, not {result(s)}")
     return s
 
 
-# -- what an act comes to ------------------------------------------------------------------------
-
-
-def effect(act: Act, s: State) -> tuple[Any, ...] | str:
-    """What is recorded when an act comes upon a run that stands like this, or why it is refused."""
-    if act.kind in ("reply", "advise", "decline", "dismiss") and s.key != act.to:
-        return "already"
-    if act.kind in ("decline", "dismiss"):
-        return "noted", act.kind
-    if act.kind in ("reply", "advise"):
-        may = act.kind == "advise" or may_answer(act, s)
-        return ("answered", s.key, dict(act.answers)) if may else "person"
-    moves = s.waits == "house" and s.flow in ("gate", "phase")  # which is not stopped half-way
-    may_undo = s.undoable and act.to in ("", s.undoable)
-    recorded = {
-        "withdraw": ("ended", "withdrawn") if s.status == "waiting" and not moves else "refused",
-        "use": ("returned", "use") if s.flow == "permit" and s.calls else "refused",
-        "collect": ("noted", "handed over") if s.status == "done" else "refused",
-        "undo": ("noted", "undone", s.undoable) if may_undo else "refused",
-    }
-    return change(act, s) if act.kind in ("amend", "report") else recorded.get(act.kind, "refused")
-
-
-def change(act: Act, s: State) -> tuple[Any, ...] | str:
-    """The same of what changes an answer. What a host reports was answered elsewhere: it counts
-    whether the question waits, was answered here, or is over.
+def effect(act: Act, s: State) -> tuple[Any, ...] | str:  # noqa: C901, PLR0911, PLR0912 - a table
+    """What an act comes to upon a run that stands like this, as `Event.did` says it; or why it is
+    refused: it was answered already, it takes a person, or it is too late or too early for it.
     """
-    answers, is_report = dict(act.answers), act.kind == "report"
-    key = next((one for one, places in s.asked.items() if act.to in places), "")
-    if is_report:  # of the one question, under whichever key it was shown last
-        *_, key = s.asked
-        answers = dict.fromkeys(s.asked[key], act.answers[0][1])
-    known = s.given.get(key, {})
-    if is_report and not known:
-        return "answered", key, answers
-    is_over = s.status in ("declined", "withdrawn") and not is_report
-    is_seen = not act.seen[0] or known.get(act.seen[0], "-")[0] == act.seen[1]
-    if is_over or not known or not is_seen or answers.keys() - s.asked[key].keys():
-        return "refused"
-    new = {q: code for q, code in answers.items() if known.get(q, "-")[0] != code}
-    return ("answered", key, new or answers) if is_report or may_answer(act, s) else "person"
-
-
-def may_answer(act: Act, s: State) -> bool:
-    """What requires a person is answered with a person's own hand."""
-    return not s.needs_person or is_own(act.hand)
-
-
-def is_own(hand: Hand) -> bool:
-    """Whether it is a person's own hand, not something that was passed on or scripted."""
-    return hand[:2] in IN_PERSON
-
-
-# -- entries as they are written -----------------------------------------------------------------
-
-
-def hand_of(body: Json) -> Hand:
-    """Whose an entry is."""
-    return body["who"], body["through"], body.get("by", "")
-
-
-def source_of(body: Json, question: str) -> Hand:
-    """Whose an answer is."""
-    return tuple((body.get("sources") or {}).get(question, hand_of(body)))
-
-
-def codes_of(body: Json, matter: Json) -> dict[str, str]:
-    """The answers of an entry, by question."""
-    advised = {a["key"] for a in matter.get("answers", ()) if a.get("advice")}
-    back = {a["key"] for a in body["answers"] if a.get("prefix") == "question"}
-    said = {a["key"]: "".join(a.get("picked", ())) for a in body["answers"]}
-    return said | dict.fromkeys(advised, ADVISED) | dict.fromkeys(back, ASKED_BACK)
-
-
-def seconds(at: str) -> float:
-    """A moment of the journal as a number; 0 where there is none."""
-    return datetime.fromisoformat(at).timestamp() if at else 0.0
+    codes, may_answer = dict(act.answers), not s.needs_person or is_own(act.hand)
+    match act.kind:
+        case "begin":
+            return "began", act.to, ""
+        case "prefer" | "prune":
+            return "began", act.kind, act.to if act.kind == "prefer" else ""
+        case "go":  # a track is declared, then moved
+            return "began", "phase" if act.to else "track", act.to
+        case "reply" | "advise" | "decline" | "dismiss" | "snooze" if s.key != act.to:
+            return "already"
+        case "decline" | "dismiss" | "snooze":  # which is no answer
+            return "noted", act.kind
+        case "reply" | "advise":
+            return ("answered", act.to, codes) if may_answer or act.kind == "advise" else "person"
+        case "withdraw":  # what moves a track is not stopped half-way
+            moves = s.waits == "house" and s.flow in ("gate", "phase")
+            return ("ended", "withdrawn") if s.status == "waiting" and not moves else "refused"
+        case "use":  # once, while a person's own word allows it
+            said = [(code, is_own(hand)) for _, code, hand in s.answers]
+            return ("returned", "use") if s.calls and said[-1:] == [("ONE", True)] else "refused"
+        case "collect":  # whoever asked has the result, and nobody undoes it any more
+            return ("noted", "collect") if s.status == "done" else "refused"
+        case "undo":
+            undo = undoable(s)
+            fits = undo and act.to in ("", undo)
+            return ("noted", "undo", undo) if fits else "refused"
+        case "report" if not s.asked:
+            return "began", "question", ""
+        case "report":  # it was answered elsewhere: that counts, whatever became of it here
+            key = [*s.asked][-1]
+            return "answered", key, dict.fromkeys(s.asked[key], act.answers[0][1])
+        case "amend":  # records what it changes, unless its sender saw something else
+            key = next((one for one, places in s.asked.items() if act.to in places), "")
+            known = s.given.get(key, {})
+            new = {q: code for q, code in codes.items() if known.get(q, "-")[0] != code}
+            is_over = s.status in ("declined", "withdrawn") or not known
+            is_seen = not act.seen[0] or known.get(act.seen[0], "-")[0] == act.seen[1]
+            if is_over or not is_seen or codes.keys() - s.asked[key].keys():
+                return "refused"
+            return ("answered", key, new or codes) if may_answer else "person"
+    return "refused"

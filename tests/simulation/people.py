@@ -6,13 +6,16 @@ sends the same again when they hear nothing.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 from quandary.desk import begin, permits, reply
+from quandary.desk.attachments import Attaching, take
 from quandary.desk.authority import Caller, Scope
+from quandary.doors.web import inbox
 from quandary.errors import (
     AlreadyAnswered,
     Diverged,
@@ -22,20 +25,23 @@ from quandary.errors import (
     Reused,
     StoreError,
 )
-from quandary.journal import policy, runs
+from quandary.journal import chance, policy, runs
 from quandary.journal.entries import Source
 from quandary.model.asks import Answer, Outcome, Reply
-from simulation.model import ADVISED, AGAIN, ASKED_BACK, IN_PERSON, REVIEWS, Act
+from simulation.events import ADVISED, AGAIN, ASKED_BACK, Act, is_own
+from simulation.model import REVIEWS
 from simulation.world import Lost, Process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from quandary.desk.attachments import Attached
     from quandary.desk.begin import Beginning
     from quandary.journal.store import State, Store
     from simulation.town import Town
 
 HERE = Scope("sim", "/")
+RECEIVER = "https://receiver.example/told"
 TRACK = "/track"
 PHASES: list[dict[str, str]] = [
     {"label": "0", "name": "Plan"},
@@ -70,6 +76,13 @@ def questions(count: int, size: int, tree: int, *, require: bool) -> Beginning:
     asking = begin.Asking("The plan is written.", text=text, items=items, require_person=require)
     found = begin.decide(asking, begin.Showing())
     return found._replace(arguments=found.arguments | {"limits": {"questions": size}})
+
+
+@cache
+def evidence() -> list[Attached]:
+    """What may lie beside a question."""
+    files = [Attaching(name=f"{n}.txt", text=f"Evidence {n}.") for n in (1, 2)]
+    return take(Caller("agent", "command", ""), files)
 
 
 @cache
@@ -192,18 +205,21 @@ class Asker(Actor):
         if other > 0.7:
             wanted = options(draw.randint(2, 6)) if other < 0.85 else permission(draw.randint(1, 3))
         expires = draw.choice(["", "", "", "1m", "10m"])
-        origin = draw.choice([*self.town.begun]) if self.town.begun and draw.random() < 0.25 else ""
+        origin = draw.choice([*self.town.begun]) if self.town.begun and draw.random() < 0.4 else ""
+        if draw.random() < 0.3:
+            wanted = wanted._replace(callback=RECEIVER)
+        if wanted.flow == "decide" and draw.random() < 0.4:
+            wanted = wanted._replace(attached=[draw.choice(evidence())])
         if origin and draw.random() < 0.8:
             wanted = self.town.begun[origin]
-        act = self.new("begin", token=token)
+        taken, reuse = (("from", origin),) if origin else (), ""
+        if origin and draw.random() < 0.5:  # from whichever run that may be
+            taken, reuse, origin = (("reuse", ""),), "1h", ""
+        act = self.new("begin", to=wanted.flow, token=token, answers=taken)
 
         def work(store: Store) -> State:
-            how: dict[str, Any] = {
-                "expires": expires,
-                "origin": origin,
-                "key": token,
-                "request": token,
-            }
+            how: dict[str, Any] = {"expires": expires, "origin": origin, "reuse": reuse}
+            how |= {"key": token, "request": token}
             return begin.begin(store, self.caller, wanted, begin.Showing(), **how)
 
         came, state = self.insist(act, work)
@@ -240,12 +256,13 @@ class Person(Actor):
         habits = {
             self.answer: 10,
             self.amend: 3,
-            self.undo: 2 if self.hand in IN_PERSON else 0,
+            self.undo: 2 if is_own(self.hand) else 0,
             self.look_around: 2,
             self.withdraw: 1,
             self.leave: 1,
+            self.snooze: 1,
             self.advise: 1,
-            self.prefer: 3 if self.hand in IN_PERSON else 0,
+            self.prefer: 3 if is_own(self.hand) else 0,
         }
         self.random.choices([*habits], [*habits.values()])[0]()
 
@@ -261,14 +278,23 @@ class Person(Actor):
 
     def look_around(self) -> None:
         """Look at the inbox."""
-        oracle = self.town.oracle
+        oracle, clock, skew = self.town.oracle, self.town.clock, self.world.skew
         since = len(oracle.entries)
         try:
-            shown = self.world.call(self.process, runs.inbox)
+            shown = self.world.call(self.process, self.inbox)
         except (StoreError, Lost):
             return
-        self.world.tell(f"{self.name}: inbox {[row.id[-4:] for row in shown]}")
-        oracle.judge_inbox([row.id for row in shown], since)
+        self.world.tell(f"{self.name}: inbox {[run[-4:] for run in shown]}")
+        if self.world.skew == skew:
+            oracle.judge_inbox(shown, since, *self.clocks(clock))
+
+    def inbox(self, store: Store) -> list[str]:
+        """As a terminal lists it, which leaves out nothing."""
+        return [row.id for row in runs.inbox(store)]
+
+    def clocks(self, _: float) -> tuple[float, ...]:
+        """When what is snoozed is left out: from when the inbox was asked for until now."""
+        return ()
 
     def choose(self, state: State) -> Reply:
         """What to answer, not always to every question."""
@@ -367,6 +393,14 @@ class Person(Actor):
         how: dict[str, Any] = {"scope": "sim", "origin": "terminal", **self.source._asdict()}
         self.ask(act, lambda store: policy.set_preference(store, "review-1", value, **how))
 
+    def snooze(self) -> None:
+        """Have a question left out of the inbox for a while."""
+        state = self.look(self.pick())
+        if state is not None and state.ask is not None:
+            act, seconds = self.new("snooze", state.run, to=state.key), self.random.uniform(5, 90)
+            until = chance.now() + timedelta(seconds=seconds)
+            self.ask(act, lambda s: reply.snooze(s, self.caller, state.run, until, state.key))
+
     def leave(self) -> None:
         """Decline to answer, or close the box."""
         state = self.look(self.pick())
@@ -394,6 +428,13 @@ class Visitor(Person):
     @property
     def process(self) -> Process:
         return self.town.server(self.random.randrange(2))
+
+    def inbox(self, store: Store) -> list[str]:
+        """As a page lists it."""
+        return [row.run.id for row in inbox.list_inbox(store, self.caller, inbox.Wanted()).rows]
+
+    def clocks(self, before: float) -> tuple[float, ...]:
+        return before, self.town.clock
 
     def reply(self, store: Store, state: State, said: Reply, token: str) -> State:
         """As a server does it."""

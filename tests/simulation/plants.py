@@ -9,10 +9,11 @@ from unittest.mock import patch
 from msgspec.structs import replace
 
 from quandary.agents import driving
-from quandary.desk import permits, phases
+from quandary.desk import decisions, permits, phases
 from quandary.desk import reply as replies
+from quandary.doors.web import inbox
 from quandary.errors import Rejected
-from quandary.journal import history, policy, progress, pruning, runs, verify
+from quandary.journal import history, outbox, policy, progress, pruning, runs, verify
 from quandary.journal.history import Earlier, Given, Standing, Writer
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Ask, Reply
@@ -122,6 +123,32 @@ def _use_again(store: Store, caller: Any, run: str, data: Any) -> Any:  # noqa: 
         return runs.look(store, run)
 
 
+def _reuse_anything(_: Store, row: Run, __: str) -> str:
+    """Whoever answered, and whether all of it was."""
+    return f"run {row.id}" if row.status == "done" else ""
+
+
+_ANY_DUE = "SELECT run, n, address, tries, due FROM outbox WHERE due <= ? ORDER BY n DESC LIMIT ?"
+_claim = outbox.claim
+
+
+def _take_out_first(store: Store, letter: Any, due: str | None) -> bool:  # noqa: ANN401
+    """Take a letter out before it is delivered."""
+    taken = _claim(store, letter, due)
+    if taken and due is not None:
+        outbox.take_out(store, letter)
+    return taken
+
+
+_read_row = inbox._read_row
+
+
+def _never_wake(one: Any) -> inbox.Row:  # noqa: ANN401 - as `_read_row` takes it
+    """Leave out for ever what was snoozed once."""
+    row = _read_row(one)
+    return row._replace(until="~") if row.until else row
+
+
 class Plant(NamedTuple):
     """A fault that the program could have."""
 
@@ -212,6 +239,30 @@ PLANTS: dict[str, Plant] = {
     "permit": Plant(
         "whoever was refused a permit is told that they have it",
         lambda: [patch.object(permits, "use", _use_again)],
+    ),
+    "snooze": Plant(
+        "what was snoozed never comes back",
+        lambda: [patch.object(inbox, "_read_row", _never_wake)],
+    ),
+    "order": Plant(
+        "what a run tells overtakes what it told before",
+        lambda: [patch.object(outbox, "_DUE", _ANY_DUE)],
+    ),
+    "letter": Plant(
+        "a letter is taken out before it is delivered",
+        lambda: [patch.object(outbox, "claim", _take_out_first)],
+    ),
+    "noted": Plant(
+        "what is to be told is not noted with the entry that it tells of",
+        lambda: [patch.object(Writer, "events", property(lambda _: []))],
+    ),
+    "attached": Plant(
+        "attachments outlive the last text that refers to them",
+        lambda: [patch.object(pruning, "_forget", lambda *_: 0)],
+    ),
+    "reuse": Plant(
+        "answers that somebody passed on are reused like a person's own",
+        lambda: [patch.object(decisions, "_judge_again", _reuse_anything)],
     ),
     "origin": Plant(
         "answers that are taken over are recorded as a person's",

@@ -11,8 +11,8 @@ from quandary.desk import begin, reply
 from quandary.desk.authority import Caller
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Reply
+from simulation.events import Act, Wrong
 from simulation.histories import Recorder, judge
-from simulation.model import Act, Wrong
 from simulation.people import questions, view_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def history(tmp_path: Path) -> Path:
     """Somebody asks, somebody answers, and both hear of it."""
     store, file = SqliteStore(tmp_path / "journal.db"), tmp_path / "history.jsonl"
     recorder = Recorder(file, str(tmp_path / "journal.db"))
-    asking = Act("begin", AGENT[:3])
+    asking = Act("begin", AGENT[:3], to="decide")
     number = recorder.send(asking)
     state = begin.begin(store, AGENT, questions(1, 1, 2, require=False), begin.Showing())
     recorder.hear(number, asking, "ok", view_of(state))

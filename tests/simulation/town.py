@@ -10,23 +10,23 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
-from quandary.desk import authority, begin, phases
+from quandary.desk import authority, begin, callbacks, phases
+from quandary.doors.web import inbox
 from quandary.errors import Rejected
 from quandary.formats import tracks
 from quandary.formats.proof import Given
-from quandary.journal import policy, runs
+from quandary.journal import policy, pruning, runs
 from quandary.journal.entries import Source
 from quandary.journal.progress import key_of, rebuild
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
 from quandary.settings import Settings
 from simulation import machines, people
-from simulation.model import Act, Wrong
+from simulation.events import Act, Wrong, seconds
 from simulation.oracle import Oracle
 from simulation.plants import planted
-from simulation.rules import Agents, Permits, Preferences, Tracks
 from simulation.store import Database, SimulatedStore
-from simulation.world import Broken, Only, Process, World, played
+from simulation.world import START, Broken, Only, Process, World, played
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +44,7 @@ CROWD: tuple[tuple[str, type[people.Actor], float], ...] = (
     ("keeper", machines.Keeper, 0.4),
     ("archivist", machines.Archivist, 0.3),
     ("clock", machines.Clock, 0.3),
+    ("postman", machines.Postman, 0.5),
     ("operator", machines.Operator, 0.25),
     ("guard", machines.Guard, 0.35),
     ("planner", machines.Planner, 0.35),
@@ -55,6 +56,8 @@ CROWD: tuple[tuple[str, type[people.Actor], float], ...] = (
 _ENTRIES = "SELECT run, n, body, matter, digest FROM entry WHERE seq > ? ORDER BY seq"
 _MOST = 20
 """No run asks more often than that when every question is answered."""
+_DUE = "SELECT due FROM outbox WHERE due IS NOT NULL ORDER BY due"
+_LETTERS = "SELECT run, n, due IS NULL FROM outbox WHERE n > 0"
 _PRUNED = "SELECT DISTINCT run FROM entry WHERE matter IS NULL AND seal IS NOT NULL"
 
 
@@ -80,9 +83,7 @@ class Town:
 
     def __init__(self, seed: int, only: Only | None) -> None:
         self.world = World(seed, only)
-        self.agents = Agents()
-        self.tracks = Tracks()
-        self.oracle = Oracle(self.agents, self.tracks, Preferences(), Permits())
+        self.oracle = Oracle()
         self.files: dict[str, str] = {}
         """What is kept in each folder of a track."""
         self.runs: list[str] = []
@@ -102,8 +103,9 @@ class Town:
         self.world.open_store = lambda process: SimulatedStore(places[process.place], process)
         self.world.locks = self.database.drivers
         self.world.committed = self.committed
-        self.world.killed = lambda process: self.agents.stop(process.name)
+        self.world.killed = lambda process: self.oracle.stop(process.name)
         self._servers: dict[int, Process] = {}
+        self.postman = machines.Postman(self, "postman")
         draw = self.world.random("crowd")
         there = [(name, kind) for name, kind, p in CROWD if draw.random() < p]
         walked = any(kind is machines.Planner for _, kind in there)
@@ -136,6 +138,27 @@ class Town:
         waits = "SELECT id FROM run WHERE waits = 'person'"
         shown = [row[0] for row in self.database.db.execute(waits)]
         self.oracle.judge_inbox(shown, len(self.oracle.entries))
+        self.oracle.judge_attachments(self.documents())
+        letters = self.database.db.execute(_LETTERS).fetchall()
+        self.oracle.judge_outbox({(run, n): bool(over) for run, n, over in letters}, self.clock)
+
+    def documents(self) -> list[str]:
+        """The names of all documents that are kept."""
+        return [row[0] for row in self.database.db.execute("SELECT digest FROM document")]
+
+    def receive(self, told: dict[str, Any]) -> None:
+        """A letter has come."""
+        run, _, n = told["id"].partition("/")
+        self.world.tell(f"    {run[-4:]}/{n} {told['event']} is delivered")
+        self.oracle.deliver(run, int(n), told["event"].removeprefix("run."))
+
+    def post(self, _: str, __: str, data: bytes, *___: object) -> str:
+        """Send a letter, which is worked on like any other request."""
+        request, told = self.world.request, json.loads(data)
+        if request is None:  # at last, when nothing strikes any more
+            self.receive(told)
+            return ""
+        return self.postman.receive(told)
 
     def entries(self, after: int = 0) -> list[dict[str, Any]]:
         """The entries of the journal, as the oracle is told of them."""
@@ -162,7 +185,9 @@ class Town:
         self.start_track()
         for name, kind in self.crowd:
             if self.world.only is None or name in self.world.only.acts:
-                self.world.act(name, kind(self, name).live)
+                actor = kind(self, name)
+                self.postman = actor if isinstance(actor, machines.Postman) else self.postman
+                self.world.act(name, actor.live)
         self.world.run()
         self.compare_track()
         for store in (self.aside, SimulatedStore(self.elsewhere)):
@@ -189,8 +214,9 @@ class Town:
         if people.TRACK in self.files:
             _, kept, _ = phases.open_track(Process(self.world, "founder").store, people.TRACK)
             moved = [passage.label for passage in kept.history]
-            if moved != self.tracks.moves:
-                raise Wrong(f"the track's file has {moved}, the journal {self.tracks.moves}")
+            told = [move.item for _, move in self.oracle.moves()]
+            if moved != told:
+                raise Wrong(f"the track's file has {moved}, the journal {told}")
 
     @contextmanager
     def lock(self, folder: str) -> Iterator[None]:
@@ -220,6 +246,19 @@ class Town:
         answered to its end.
         """
         self.world.skew = 0.0
+        for _ in pruning.finish(self.aside, Source("policy", "prune"), lambda _: None):
+            pass
+        self.committed()
+        self.oracle.judge_attachments(self.documents(), at_last=True)
+        now = self.world.time
+        for (due,) in self.database.db.execute(_DUE).fetchall():
+            self.world.time = max(self.world.time, seconds(due) - START.timestamp())
+            for _ in range(_MOST):
+                callbacks.deliver_due(self.aside)
+        self.committed()
+        self.world.time = now
+        if left := self.oracle.owed.keys() - self.oracle.told:
+            raise Wrong(f"nobody was told of {sorted(left)}")
         for row in self.aside.runs(waits="person"):
             state = runs.look(self.aside, row.id)
             for _ in range(_MOST):
@@ -239,6 +278,9 @@ def play(seed: int, only: Only | None = None, plant: str = "") -> Played:
     patches = [
         patch.object(authority, "require_hand", lambda _: None),
         patch.object(begin, "reading_agent", lambda: ""),
+        patch.multiple(callbacks, post=town.post, listed=list, log_trouble=lambda *_: None),
+        patch.object(callbacks.log, "disabled", True),
+        patch.multiple(inbox, now=town.world.now, _settings_of=lambda _: None),
         *(patch.object(one, "project_of", lambda _: "sim") for one in (begin, phases)),
         patch.object(policy, "read_settings", lambda _: Settings(None, ())),
         patch.object(os, "makedirs", lambda *_, **__: None),

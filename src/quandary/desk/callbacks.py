@@ -143,7 +143,7 @@ def describe(store: Store, letter: Letter) -> dict[str, Any] | None:
     """
     found = store.entries(letter.run, after=letter.n - 1, upto=letter.n)
     body = found[0].read() if found else None
-    event = outbox.event_of(body) if body is not None else None
+    event = outbox.event_of(body, found[0].read_matter()) if body is not None else None
     state = runs.state_after(store, letter.run, letter.n) if event else None
     named = arguments_of(store, letter.run).get("callbacks", ())
     if body is None or state is None or letter.address not in named:

@@ -318,7 +318,7 @@ class Writer:
     def events(self) -> list[int]:
         """The numbers of the entries that a run may tell elsewhere."""
         numbered = enumerate(self.parts, self.run.n + 1)
-        return [n for n, (body, _) in numbered if event_of(body) is not None]
+        return [n for n, part in numbered if event_of(*part) is not None]
 
 
 # -- an answer that is taken back ----------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from quandary.journal.entries import Answered, Ended, Noted
 
 if TYPE_CHECKING:
-    from quandary.journal.entries import AnyBody
+    from quandary.journal.entries import AnyBody, Matter
     from quandary.journal.store import Store
 
 Event = Literal["answered", "amended", "undone", "declined", "withdrawn", "expired", "failed"]
@@ -51,10 +51,10 @@ class Letter(NamedTuple):
     due: str
 
 
-def event_of(body: AnyBody) -> Event | None:
-    """What an entry tells elsewhere; most tell nothing."""
+def event_of(body: AnyBody, matter: Matter) -> Event | None:
+    """What an entry tells elsewhere; most tell nothing. Only its words show that one is advice."""
     if isinstance(body, Answered):
-        answered = body.amends or any(answer.settles for answer in body.answers)
+        answered = body.amends or any(a.settles for a in matter.answers or body.answers)
         return ("amended" if body.amends else "answered") if answered else None
     if isinstance(body, Noted):
         return "undone" if body.kind == UNDONE else None

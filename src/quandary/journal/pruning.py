@@ -64,13 +64,22 @@ class Take(NamedTuple):
     """What an imported run is after it; its record makes room for another one."""
 
 
-def find_prunable(store: Store, wanted: Wanted, bare: set[str] | None = None) -> Iterator[Take]:
-    """What there is to take out, run by run; `bare` gets the documents of runs that need none."""
+def find_prunable(
+    store: Store, wanted: Wanted, bare: set[str] | None = None, *, resumed: bool = False
+) -> Iterator[Take]:
+    """What there is to take out, run by run; `bare` gets the documents of runs that need none.
+
+    Whoever has `resumed` looks at runs that were pruned, too: their documents may be left.
+    """
     for row in store.each_run(project=wanted.project):
         if not may_prune(row, wanted):
             continue
         with suppress(msgspec.DecodeError, UnicodeDecodeError, Rejected):  # `verify` reports it
-            if take := _take(store, row, wanted, set() if bare is None else bare):
+            entries = store.entries(row.id, upto=1)
+            if wanted.keep == "answers" and not resumed and all(one.pruned for one in entries):
+                continue
+            entries += store.entries(row.id, after=1)
+            if take := _take(store, row, entries, wanted, set() if bare is None else bare):
                 yield take
 
 
@@ -79,11 +88,9 @@ def plan(store: Store, wanted: Wanted) -> Amount:
     return reduce(Amount.plus, find_prunable(store, wanted), Amount())
 
 
-def _take(store: Store, row: Run, wanted: Wanted, bare: set[str]) -> Take | None:
-    entries = store.entries(row.id, upto=1)
-    if wanted.keep == "answers" and all(entry.pruned for entry in entries):
-        return None
-    entries += store.entries(row.id, after=1)
+def _take(
+    store: Store, row: Run, entries: list[Entry], wanted: Wanted, bare: set[str]
+) -> Take | None:
     if row.flow == IMPORT:
         return _take_imported(store, row, entries, wanted, bare)
     gone = [
@@ -138,7 +145,7 @@ def prune(store: Store, wanted: Wanted, project: str, source: Source, watch: Wat
         {**msgspec.to_builtins(wanted), "context": context},
         project=project,
         **source._asdict(),
-        deeds=partial(do_prune, store, watch=watch),
+        deeds=partial(do_prune, store, watch=watch, resumed=False),
     )
 
 
@@ -150,11 +157,13 @@ def finish(store: Store, source: Source, watch: Watch) -> Iterator[State]:
             yield runs.advance(store, row.id, **source._asdict(), deeds=deeds)
 
 
-def do_prune(store: Store, deed: Do, watch: Watch = lambda _: None) -> Done:
+def do_prune(
+    store: Store, deed: Do, watch: Watch = lambda _: None, *, resumed: bool = True
+) -> Done:
     """The deed: every run is pruned as a whole or not at all, whenever it is interrupted."""
     wanted = msgspec.json.decode(deed.argument, type=Wanted)
     amount, bare = Amount(), set[str]()
-    for batch in _batches(find_prunable(store, wanted, bare)):
+    for batch in _batches(find_prunable(store, wanted, bare, resumed=resumed)):
         for take in batch:
             if take.renewed is not None:
                 flow, source = take.renewed.began.flow, Source("policy", PRUNE, "")

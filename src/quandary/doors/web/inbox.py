@@ -216,8 +216,8 @@ def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = Tr
     snoozed: list[str] = []
     last = page[-1].run.number if len(page) == limit else 0
     for one in page:
-        if one.run.expires and one.run.expires <= moment:
-            runs.look(store, one.run.id)  # which ends it
+        late = one.run.expires and one.run.expires <= moment
+        if late and runs.look(store, one.run.id).status != "waiting":  # by a clock that is right
             continue
         row = _read_row(one)
         sleeps = row.until > moment
