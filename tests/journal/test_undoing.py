@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from quandary.desk import begin as desk
 from quandary.desk import reply as replies
@@ -14,8 +15,8 @@ from quandary.desk.authority import Caller, Scope
 from quandary.desk.begin import Asking, Showing
 from quandary.errors import AlreadyAnswered, PersonRequired, Rejected
 from quandary.journal import chance, runs
-from quandary.journal.entries import Noted
-from quandary.journal.history import row_of, where
+from quandary.journal.entries import Answered, Noted
+from quandary.journal.history import HANDED, is_open_to_undo, row_of, where
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
@@ -123,6 +124,19 @@ def test_what_whoever_asked_has_is_not_undone(store: SqliteStore) -> None:
     assert [note.kind for note in notes if isinstance(note, Noted)] == ["handed over"]
     with pytest.raises(Rejected, match="whoever asked has it already"):
         replies.undo(store, PERSON, asked.run)
+
+
+def test_a_preference_behind_an_answer_hides_nothing_from_who_has_it(store: SqliteStore) -> None:
+    """What is handed over with it is recorded, or the answer could be undone later."""
+    state = answer(store, ask(store, "One"), "YES")
+    bodies = [entry.read() for entry in store.entries(state.run)]
+    person = next(body for body in bodies if isinstance(body, Answered))
+    policy = replace(person, who="policy", through="preference", by="")
+    assert is_open_to_undo([person, policy])
+    assert not is_open_to_undo([policy])
+    assert not is_open_to_undo(
+        [person, policy, Noted(kind=HANDED, at="", who="agent", through="x")]
+    )
 
 
 def test_what_was_relayed_is_not_undone(store: SqliteStore) -> None:

@@ -215,10 +215,11 @@ class Asker(Actor):
         taken, reuse = (("from", origin),) if origin else (), ""
         if origin and draw.random() < 0.5:  # from whichever run that may be
             taken, reuse, origin = (("reuse", ""),), "1h", ""
+        wanted = wanted._replace(reuse=reuse)
         act = self.new("begin", to=wanted.flow, token=token, answers=taken)
 
         def work(store: Store) -> State:
-            how: dict[str, Any] = {"expires": expires, "origin": origin, "reuse": reuse}
+            how: dict[str, Any] = {"expires": expires, "origin": origin}
             how |= {"key": token, "request": token}
             return begin.begin(store, self.caller, wanted, begin.Showing(), **how)
 

@@ -280,9 +280,12 @@ def play(seed: int, only: Only | None = None, plant: str = "") -> Played:
         patch.object(begin, "reading_agent", lambda: ""),
         patch.multiple(callbacks, post=town.post, listed=list, log_trouble=lambda *_: None),
         patch.object(callbacks.log, "disabled", True),
-        patch.multiple(inbox, now=town.world.now, _settings_of=lambda _: None),
+        patch.object(inbox, "now", town.world.now),
         *(patch.object(one, "project_of", lambda _: "sim") for one in (begin, phases)),
-        patch.object(policy, "read_settings", lambda _: Settings(None, ())),
+        *(
+            patch.object(one, "read_settings", lambda _: Settings(None, ()))
+            for one in (inbox, policy)
+        ),
         patch.object(os, "makedirs", lambda *_, **__: None),
         patch.multiple(tracks, read=town.files.get, save=town.save, lock=town.lock),
     ]

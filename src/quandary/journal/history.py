@@ -373,10 +373,13 @@ def _find_obstacle(answered: Answered, later: Iterable[AnyBody]) -> str:
 
 
 def is_open_to_undo(bodies: Iterable[AnyBody]) -> bool:
-    """Whether there is an answer by a person's own hand that was not handed over since."""
+    """Whether the last answer is by a person's own hand and was not handed over since.
+
+    What a preference decided behind it is taken back with it.
+    """
     is_open = False
     for body in bodies:
-        if isinstance(body, Answered):
+        if isinstance(body, Answered) and body.who != "policy":
             sources = [body.source_of(answer.key) for answer in body.answers]
             is_open = not body.origin and all(source.in_person for source in sources)
         elif isinstance(body, Noted) and body.kind == HANDED:
