@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from program import PROGRAM, environment
+from quandary.agents.calling import NONCE_LENGTH, WHICH_CALL
 from quandary.desk.walks import STOPPED
+from quandary.flows.responses import NONCE
 from quandary.journal.entries import Called, Ended, Noted, Returned
 from quandary.journal.store import open_store
 from quandary.journal.verify import verify
@@ -40,6 +42,8 @@ EVERY = 4.0
 """Seconds from one kill to the next."""
 RESTARTS = ("fast", "at once")
 """How the server is stopped: in good order once, and once as if it had crashed."""
+NONCE_FOLLOWS = WHICH_CALL.format(NONCE, "0" * NONCE_LENGTH)
+"""What a prompt ends with when its program is started; the journal does not know of it."""
 PATIENCE = 600.0
 """Seconds without the end of a single run after which nobody waits any longer."""
 AGENT = """\
@@ -263,7 +267,7 @@ class Ledger:
     def _read(self, entry: Entry) -> None:
         body = entry.read()
         if isinstance(body, Called):
-            prompt = getattr(entry.read_matter().sent, "prompt", "")
+            prompt = getattr(entry.read_matter().sent, "prompt", "") + NONCE_FOLLOWS
             words = prompt.partition(".")[0], str(len(prompt.encode()))
             self.sent[entry.run, body.key] = words
         elif isinstance(body, Returned):
