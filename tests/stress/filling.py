@@ -126,5 +126,6 @@ def sound(store: Store, runs: int) -> bool:
     chance = random.Random(1)  # noqa: S311 - no secret
     for number in chance.sample(range(2, runs + 1), SAMPLE):
         before, row = store.runs(after=number - 2, limit=2)
-        check.some([row], before.first)
+        check.one(row, before.first)
+    check.look_up()
     return not check.problems

@@ -134,8 +134,8 @@ def fold(standing: Standing, n: int, body: AnyBody) -> Standing:
     - A run waits for the request that was made last; of several calls made at once the first one
       stands for all until each has come back.
     """
-    standing.n = n
-    if isinstance(body, Answered):
+    standing.n = n  # to ask for the very type is quicker than isinstance, and a journal is long
+    if type(body) is Answered:
         key = body.key
         if body.amends:
             standing._reopen(key)
@@ -144,30 +144,30 @@ def fold(standing: Standing, n: int, body: AnyBody) -> Standing:
         standing.responses[key] = n
         if standing.waits:
             standing._wait()
-    elif isinstance(body, Returned):
+    elif type(body) is Returned:
         standing.responses[body.key] = n
         standing.pending = tuple(key for key in standing.pending if key != body.key)
         if not standing.pending:
             standing._wait()
-    elif isinstance(body, Asked):
+    elif type(body) is Asked:
         standing._wait("person", body.key, n)
         standing.since = body.since or body.at
-    elif isinstance(body, Called):
+    elif type(body) is Called:
         if standing.pending:
             standing.pending += (body.key,)
         else:
             standing._wait("house" if body.deed else "agent", body.key, n)
             standing.since = body.at
-    elif isinstance(body, Noted) and body.amendment:
+    elif type(body) is Noted and body.amendment:
         standing._forget(body.takes_back)
         standing.amendment = body.amendment
         standing.retries += (n,)
         standing.status = "waiting"
         standing._wait()
-    elif isinstance(body, Ended):
+    elif type(body) is Ended:
         standing.status, standing.since = body.status, body.at
         standing._wait()
-    elif isinstance(body, Began):
+    elif type(body) is Began:
         standing.began, standing.since = body, body.at
     return standing
 
@@ -200,8 +200,13 @@ def row_of(entries: Sequence[Entry], number: int = 0) -> Run:
 
 def describe_beginning(body: Began) -> dict[str, Any]:
     """What the row of a run says of how it began."""
-    said = {"flow": body.flow, "version": body.version, "project": body.project}
-    return said | {"began": body.at, "expires": body.expires or None}
+    return {
+        "flow": body.flow,
+        "version": body.version,
+        "project": body.project,
+        "began": body.at,
+        "expires": body.expires or None,
+    }
 
 
 # -- what is appended ----------------------------------------------------------------------------

@@ -34,7 +34,6 @@ from quandary.journal.store import (
     Moved,
     Store,
     grams,
-    rows_of,
     without_password,
 )
 
@@ -310,12 +309,12 @@ class PostgresStore(Store):
     def _put_words(self, execute: Execute, number: int, words: str) -> None:
         execute(_PUT_WORDS, (number, words, grams(words.split())))
 
-    def dump(self, table: str) -> Iterator[Row]:
+    def _stream(self, sql: str) -> Iterator[Row]:
         connection = self._connections.holding
-        assert connection is not None  # noqa: S101 - rows are dumped within a snapshot
-        with connection.cursor(name="dump", binary=True) as cursor:
-            cursor.itersize = 2000
-            yield from cursor.execute(rows_of(table))
+        assert connection is not None  # noqa: S101 - rows are read on within a snapshot
+        with connection.cursor(name=f"stream {sql}"[:60], binary=True) as cursor:
+            cursor.itersize = 1000
+            yield from cursor.execute(sql)
 
     def fill(self, dump: Callable[[str], Iterator[Row]], check: Callable[[], None]) -> None:
         with self._connections.held("READ COMMITTED") as connection:

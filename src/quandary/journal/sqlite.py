@@ -27,7 +27,6 @@ from quandary.journal.store import (
     Moved,
     Store,
     grams,
-    rows_of,
 )
 from quandary.settings.files import hold_files
 
@@ -249,9 +248,9 @@ class SqliteStore(Store):
         sql = "SELECT coalesce(max(seq), ?) - ? - count(*) FROM entry WHERE seq > ?"
         return int(self._rows(sql, (after, after, after))[0][0])
 
-    def dump(self, table: str) -> Iterator[Row]:
+    def _stream(self, sql: str) -> Iterator[Row]:
         try:
-            yield from self._patiently(lambda: self._db.execute(rows_of(table)))
+            yield from self._patiently(lambda: self._db.execute(sql))
         except sqlite3.Error as error:
             raise StoreError(self._explain(error)) from error
 

@@ -393,10 +393,6 @@ class Store(ABC):
         sql = f"SELECT seq, run, body FROM entry {where}"  # noqa: S608 - our own words
         return self._rows(sql, (after, self._horizon(), *wanted, limit))
 
-    def entries_between(self, first: str, last: str) -> list[Entry]:
-        """The entries of the runs from one as far as another, run by run in their order."""
-        return self._entries("WHERE run >= ? AND run <= ? ORDER BY run, n", (first, last))
-
     def heads(self, upto: int | None = None) -> Iterator[tuple[str, int, bytes, int]]:
         """The last entry of each run as it was when `seq` had come to `upto`, sorted by run: the
         run, its number, digest and `seq`.
@@ -561,9 +557,18 @@ class Store(ABC):
     def is_locked(self, run: str) -> bool:
         """Whether somebody drives the run at this moment."""
 
-    @abstractmethod
     def dump(self, table: str) -> Iterator[Row]:
         """Every row of a table, as it is; within a snapshot."""
+        return self._stream(rows_of(table))
+
+    def each_entry(self) -> Iterator[Entry]:
+        """Every entry, run by run in their order; within a snapshot."""
+        sql = f"SELECT {ENTRY}, seq FROM entry ORDER BY run, n"  # noqa: S608 - our own words
+        return starmap(Entry, self._stream(sql))
+
+    @abstractmethod
+    def _stream(self, sql: str) -> Iterator[Row]:
+        """The rows that a statement gives, read as they are wanted."""
 
     # -- the index of words ----------------------------------------------------------------------
 

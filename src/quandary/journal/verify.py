@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
-from itertools import groupby, islice
+from itertools import groupby, starmap
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from quandary.journal.anchors import EMPTY, NONE
 from quandary.journal.entries import (
@@ -18,7 +19,6 @@ from quandary.journal.entries import (
     Began,
     Entry,
     Noted,
-    Unreadable,
     digest,
     document_digest,
     is_sealed,
@@ -38,13 +38,16 @@ from quandary.journal.history import (
     may_prune,
     where,
 )
+from quandary.journal.store import Run
 
 if TYPE_CHECKING:
-    from quandary.journal.store import Run, Store, Watch
+    from quandary.journal.store import Store, Watch
 
-_MANY = 200
-"""About so many entries are checked at once, whatever the size of the store."""
-_ANY = Wanted("~")
+_MANY = 500
+"""Of so many runs, what is beside them is looked up at once."""
+_BEYOND = "~"
+"""Follows the name of every run."""
+_ANY = Wanted(_BEYOND)
 """A prune that reaches every run that any can."""
 
 
@@ -93,7 +96,8 @@ def verify(
             check.everything(watch)
         else:
             row = store.require_run(run)
-            check.some([row], follows or store.link_before(row), at_home=follows is None)
+            check.one(row, follows or store.link_before(row), at_home=follows is None)
+            check.look_up()
         made = check.digest if run is None and not check.problems else store_digest(store)
         if seen:
             check.seen(made)
@@ -127,11 +131,19 @@ class _Check:
         self.problems: list[Problem] = []
         self.runs = self.entries = self.pruned = 0
         self.missing: set[str] = set()
+        self.needed: set[str] = set()
+        """Documents that have to be there, and are looked for with others."""
+        self.names: dict[str, int] = {}
+        """The same for names: the newest run that has one."""
         self.prunes = list(_recorded_prunes(store))
         self.heads, self.newest = sha256(), 0
         """Of the last entries of all runs, what `store_digest` makes of them."""
         self.began = 0
         """Where the newest run began, of those that were seen."""
+        self.every: Iterator[tuple[str, Iterator[Entry]]] = iter(())
+        """All entries, run by run, where everything is checked."""
+        self.ahead: tuple[str, list[Entry]] = (_BEYOND, [])
+        """Those of them that were read last."""
 
     @property
     def digest(self) -> str:
@@ -143,13 +155,17 @@ class _Check:
         previous, number, newest = START, 0, ""
         last = self.store.last()
         begun = last.runs if last else 0
-        for batch in _batches(self.store.each_run()):
-            for row in batch:
-                if missing := row.number - number - 1:
-                    self._problem(f"runs were removed before this one: {missing}", row.id)
-                number, newest = row.number, row.id
-            watch(number, begun, "runs checked")
-            previous = self.some(batch, previous)
+        self.every, self.ahead = groupby(self.store.each_entry(), attrgetter("run")), ("", [])
+        for row in starmap(Run, self.store.dump("run")):
+            if missing := row.number - number - 1:
+                self._problem(f"runs were removed before this one: {missing}", row.id)
+            self.one(row, previous)
+            previous, number, newest = row.first, row.number, row.id
+            if not self.runs % _MANY:
+                self.look_up()
+                watch(number, begun, "runs checked")
+        self.look_up()
+        watch(number, begun, "runs checked")
         if begun != number:
             self._problem(f"{begun} runs were begun; the last one there is number {number}")
         elif last is not None and (last.id, last.first) != (newest, previous):
@@ -171,40 +187,45 @@ class _Check:
         for fault in self.store.faults():
             self._problem(fault)
 
-    def some(self, rows: list[Run], previous: bytes, *, at_home: bool = True) -> bytes:
-        """A few runs, each of which follows the one before; what the next one follows."""
-        ids = [row.id for row in rows]
-        every = self.store.entries_between(min(ids), max(ids))
-        found = {run: [*entries] for run, entries in groupby(every, attrgetter("run"))}
+    def one(self, row: Run, previous: bytes, *, at_home: bool = True) -> None:
+        """A run, which follows another."""
+        entries = self._entries_of(row.id)
+        self.runs += 1
+        self.entries += len(entries)
+        self._chain(row, entries, previous)
         try:
-            read = iter(read_bodies([e.body for row in rows for e in found.get(row.id, ())]))
+            bodies = read_bodies([entry.body for entry in entries])
         except (msgspec.DecodeError, UnicodeDecodeError):
-            read = None
-        names, needed = dict[str, int](), set[str]()
-        for row in rows:
-            entries = found.get(row.id, [])
-            self.runs += 1
-            self.entries += len(entries)
-            self._chain(row, entries, previous)
-            previous = row.first
-            try:
-                bodies = [*islice(read, len(entries))] if read else [e.read() for e in entries]
-            except Unreadable:
-                self._problem("an entry cannot be read", row.id)
-                continue
-            began = self._compare(row, entries, bodies)
-            if began is not None and began.name:
-                names[began.name] = row.number
-            if began is not None and began.documents:
-                needed |= find_needed(began, entries)
-            if pruned := [at for at, e in enumerate(entries, 1) if e.matter is None and e.seal]:
-                self.pruned += len(pruned)
-                self._prunes(row, pruned, bodies, at_home=at_home)
-        self.missing |= needed - self.store.have_documents(needed)
-        newest = self.store.numbers_of(names) if at_home else names
-        if any(newest.get(name, 0) < number for name, number in names.items()):
+            self._problem("an entry cannot be read", row.id)
+            return
+        began = self._compare(row, entries, bodies)
+        pruned = [at for at, e in enumerate(entries, 1) if e.matter is None and e.seal]
+        if began is not None and began.documents:
+            everything = began.documents.values()
+            self.needed.update(find_needed(began, entries) if pruned else everything)
+        if began is not None and began.name and at_home:
+            self.names[began.name] = row.number
+        if pruned:
+            self.pruned += len(pruned)
+            self._prunes(row, pruned, bodies, at_home=at_home)
+
+    def look_up(self) -> None:
+        """Whether the documents and names are there of which the runs since the last time told."""
+        self.missing |= self.needed - self.store.have_documents(self.needed)
+        newest = self.store.numbers_of(self.names)
+        if any(newest.get(name, 0) < number for name, number in self.names.items()):
             self._problem("a name does not lead to the newest run that has it")
-        return previous
+        self.needed.clear()
+        self.names.clear()
+
+    def _entries_of(self, run: str) -> list[Entry]:
+        """The entries of a run, which follow those of the run before, unless that was changed."""
+        name, entries = self.ahead
+        while name < run:
+            name, entries = self.ahead = next(
+                ((name, [*entries]) for name, entries in self.every), (_BEYOND, [])
+            )
+        return entries if name == run else self.store.entries(run)
 
     def _chain(self, row: Run, entries: list[Entry], previous: bytes) -> None:
         """Whether each entry is what it was, and follows the one before."""
@@ -233,13 +254,11 @@ class _Check:
 
     def _compare(self, row: Run, entries: list[Entry], bodies: list[AnyBody]) -> Began | None:
         """Whether the row says what the entries come to; how the run began."""
-        for entry, body in zip(entries, bodies, strict=True):
-            if entry.kind != kind_of(body):
-                self._problem("the kind of the entry was changed", row.id, entry.n)
+        for n in [e.n for e, b in zip(entries, bodies, strict=True) if e.kind != kind_of(b)]:
+            self._problem("the kind of the entry was changed", row.id, n)
         standing = history(bodies)
         began = standing.began
-        said = describe_beginning(began) if began is not None else {"began": None}
-        if any(getattr(row, name) != value for name, value in said.items()):
+        if began is None or replace(row, **describe_beginning(began)) != row:
             self._problem("the run's row does not say how the run began", row.id)
         if where(standing) != where(row):
             self._problem("the run's row does not say where the run stands", row.id)
@@ -314,19 +333,6 @@ def _recorded_prunes(store: Store) -> Iterator[Wanted]:
             began, arguments = read_beginning(store, row.id)
             if began.flow == PRUNE:
                 yield msgspec.convert(arguments, Wanted)
-
-
-def _batches(rows: Iterable[Run]) -> Iterator[list[Run]]:
-    batch: list[Run] = []
-    size = 0
-    for row in rows:
-        batch.append(row)
-        size += row.n
-        if size >= _MANY:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _bears(began: bytes | None, name: str) -> bool:
