@@ -34,6 +34,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from quandary.errors import QuandaryError
@@ -59,69 +60,32 @@ SUMMARY = (
     "an approval, the end of a phase, or a list of things to include or cut."
 )
 
-_EXAMPLE = """\
-   [{"key": "E1", "title": "Slack bot", "cost": "2 weeks", "recommend": "include",
-     "because": "40 % ask for it"},
-    {"key": "E2", "title": "Slack reminders", "cost": "1 week", "requires": ["E1"]},
-    {"key": "E3", "title": "A chat of our own", "cost": "9 weeks", "conflicts": ["E1"]},
-    {"key": "E4", "title": "Telegram bot", "cost": "1 week"}]"""
-
-_LOOP = """\
-# Decisions go through quandary
-
-1. When a decision is the person's, run `quandary ask SOURCE --item 'ID|Label|Title|Context'
-   --context TEXT`. SOURCE is a tree of the project; `quandary check --format json .` lists them.
-2. For a list that no tree has, choose the shape by what the options are to each other, and leave
-   none out, merge none and move none to a later version to make them fit a form:
-   - one of them will be picked (layouts, frameworks): `quandary split OPTIONS.json --relation
-     alternatives`;
-   - each is in or out by itself (features, findings), or you are unsure: `quandary split
-     OPTIONS.json`. It asks about each, also where there are more than four.
-
-   Before that, look for what needs (`requires`) or rules out (`conflicts`) what, and say what you
-   would do (`include`, `defer` or `cut`) and why:
-
-   ```json
-{example}
-   ```
-3. At the end of a phase, run `quandary gate DIR`. Nothing else moves a phase.
-4. Add `{way}` to all three. They print the state of the run as JSON.
-5. {ask}
-6. Pipe what comes back, unchanged, to the standard input of the command in `ask.reply_with`: from
-   a file or a quoted here-document, never between quotation marks of a shell. Where the person
-   wrote words and you understand which option they mean, add `--proposed 'Its label'`: that is no
-   answer, and the next state asks them to confirm it.
-7. That prints the next state. While its `status` is `waiting`, continue at 5.
-8. `done`: act on `result`; `OTH/smart:TEXT` is an extra of yours that they chose, so do what TEXT
-   says. `declined`, `withdrawn` or `failed`: nothing was decided, so stop.
-9. A note of kind `question` or `extra` is what they want to know or see before they decide: answer
-   it with `quandary advise RUN TEXT`. Continue at 5.
-10. Never answer for the person. Silence, a closed form, a time-out or an error is no answer: the
-    question waits, and `quandary next RUN` shows it again.
-"""
-
 _RELAYED = """\
 Where `ask` has a `text`, show that word for word, end your turn, and wait for what the person
    writes. Otherwise show `ask.preamble` and the `text` of every note word for word, and call
    {tool} with `ask.tool_input`, unchanged."""
 
-CLAUDE = _LOOP.format(
-    example=_EXAMPLE,
-    way="--via relay",
-    ask=_RELAYED.format(tool="AskUserQuestion")
+
+def _teach(way: str, ask: str) -> str:
+    """The instructions for agents, with how they ask there."""
+    lesson = Path(__file__).with_name("lesson.md").read_text("utf-8")
+    return lesson.replace("{way}", way).replace("{ask}", ask)
+
+
+CLAUDE = _teach(
+    "--via relay",
+    _RELAYED.format(tool="AskUserQuestion")
     + " Without that tool, as a sub-agent, run\n   `quandary next RUN --wait 60` until it is no "
     "longer `waiting`: the person answers in the inbox.",
 )
-CODEX = _LOOP.format(
-    example=_EXAMPLE,
-    way="--via relay --host codex",
-    ask=_RELAYED.format(tool="request_user_input")
+CODEX = _teach(
+    "--via relay --host codex",
+    _RELAYED.format(tool="request_user_input")
     + " Without that tool, add `--via text` in 4\n   instead, show `ask.text`, and wait.",
 )
-TYPED = _LOOP.format(
-    example=_EXAMPLE,
-    way="--via text",
-    ask="Show `ask.text` word for word. Then end your turn, and wait for what the person writes.",
+TYPED = _teach(
+    "--via text",
+    "Show `ask.text` word for word. Then end your turn, and wait for what the person writes.",
 )
 
 
