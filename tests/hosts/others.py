@@ -3,39 +3,132 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+import httpx
 
 from hosts.checks import check
 from hosts.clients import COPILOT, OPENCODE
 from hosts.gemini import ASK, require_relay
 from hosts.models import DONE, MODEL, Call, Model
-from hosts.places import Place
+from hosts.people import at_inbox
+from hosts.places import PATIENCE, Place
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+OWN = "~/.config/quandary/config.toml"
+GATED = '[permissions]\nroute = "inbox"\nwait = 60\n'
+
+QUESTION = {
+    "question": "Which log level should the module use?",
+    "header": "Level",
+    "options": [{"label": "Info", "description": "a"}, {"label": "Debug", "description": "b"}],
+}
+TOUCH = Call("bash", {"command": "touch made.txt", "description": "Make a file"})
 PAUSE = Call("bash", {"command": "sleep 3", "description": "Wait", "initial_wait": 30})
 """Copilot begins before servers are there."""
+
+
+def settings(model: Model, **more: object) -> str:
+    """What opencode is told: our model, and that nothing is sent anywhere."""
+    ours = {
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": f"{model.url}/v1", "apiKey": "none"},
+        "models": {MODEL: {"tool_call": True}},
+    }
+    alone = {"autoupdate": False, "share": "disabled"}
+    return json.dumps({"model": f"ours/{MODEL}", "provider": {"ours": ours}, **alone, **more})
 
 
 @check(OPENCODE)
 def opencode_calls_our_server() -> None:
     """With our server in its settings, its model calls it and gets the question to relay."""
     with Model(Call("quandary_ask", ASK)) as model, Place() as at:
-        ours = {
-            "npm": "@ai-sdk/openai-compatible",
-            "options": {"baseURL": f"{model.url}/v1", "apiKey": "none"},
-            "models": {MODEL: {"tool_call": True}},
-        }
-        said = {
-            "model": f"ours/{MODEL}",
-            "autoupdate": False,
-            "share": "disabled",
-            "provider": {"ours": ours},
-            "mcp": {"quandary": {"type": "local", "command": ["quandary", "mcp"]}},
-        }
-        at.write("opencode.json", json.dumps(said))
+        ours = {"quandary": {"type": "local", "command": ["quandary", "mcp"]}}
+        at.write("opencode.json", settings(model, mcp=ours))
         listed = at.run([OPENCODE.path, "mcp", "list"])
         assert "✓ quandary" in listed.out, listed.said
         ended = at.run([OPENCODE.path, "run", "Go on."])
         assert ended.out.strip() == DONE, ended.said
         require_relay(json.loads(model.results[0]))
+
+
+@contextmanager
+def followed(at: Place, model: Model) -> Iterator[httpx.Client]:
+    """The server of opencode, which has our settings and is followed by us."""
+    at.write("opencode.json", settings(model, permission={"bash": "ask"}))
+    at.write(OWN, f'{GATED}[hooks]\nroute = "inbox"\nwait = 60\n')
+    at.env["OPENCODE_SERVER_PASSWORD"] = "a-password"  # noqa: S105 - of this one server
+    at.run(["git", "init", "--quiet", "."])  # or it looks through all that is on the machine
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    address, auth = f"http://127.0.0.1:{port}", ("opencode", "a-password")
+    with (
+        at.started([OPENCODE.path, "serve", "--port", str(port)]),
+        httpx.Client(base_url=address, auth=auth, trust_env=False, timeout=PATIENCE) as http,
+    ):
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            with suppress(httpx.TransportError):
+                if http.get("/permission").status_code == httpx.codes.OK:
+                    break
+            time.sleep(0.2)
+        with at.started([str(at.quandary_path), "hook", "opencode", address]):
+            yield http
+
+
+def converse(http: httpx.Client) -> None:
+    """A conversation until opencode has nothing more to say."""
+    session = http.post("/session", json={}).json()["id"]
+    parts = [{"type": "text", "text": "Go on."}]
+    sent = http.post(f"/session/{session}/message", json={"parts": parts})
+    assert sent.status_code == httpx.codes.OK, sent.text
+
+
+@check(OPENCODE)
+def opencode_is_answered_in_the_inbox() -> None:
+    """A command is allowed, another denied with words, and a question answered, in the inbox."""
+    calls = (TOUCH, Call("bash", {"command": "touch other.txt", "description": "Another"}))
+    with Model(*calls, Call("question", {"questions": [QUESTION]})) as model, Place() as at:
+        with at_inbox(at) as person, followed(at, model) as http:
+            thread = threading.Thread(target=converse, args=(http,))
+            thread.start()
+            assert person.answer(person.wait()["run"], "ONE").status_code == 200
+            person.until_gone()
+            assert person.say(person.wait()["run"], "one file is enough").status_code == 200
+            person.until_gone()
+            assert person.answer(person.wait()["run"], "B").status_code == 200
+            thread.join(PATIENCE)
+        allowed, denied, answered = model.results
+        assert at.file("made.txt").exists(), allowed
+        assert not at.file("other.txt").exists()
+        assert "one file is enough" in denied, denied
+        assert f'"{QUESTION["question"]}"="Debug"' in answered, answered
+        assert [at.answers(state.run) for state in at.runs()] == [[("person", "web")]] * 3
+
+
+@check(OPENCODE)
+def opencode_is_answered_in_its_own_window() -> None:
+    """Answered there first, what waits in the inbox is withdrawn."""
+    with Model(TOUCH) as model, Place() as at:
+        with at_inbox(at) as person, followed(at, model) as http:
+            thread = threading.Thread(target=converse, args=(http,))
+            thread.start()
+            person.wait()
+            (one,) = http.get("/permission").json()
+            assert (
+                http.post(f"/permission/{one['id']}/reply", json={"reply": "once"}).json() is True
+            )
+            person.until_gone()
+            thread.join(PATIENCE)
+        assert at.file("made.txt").exists()
+        assert at.only_run().status == "withdrawn"
 
 
 @check(COPILOT)

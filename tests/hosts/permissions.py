@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
     from hosts.claude import Control
 
+OPTIONS = [
+    {"label": "Info", "description": "What an operator wants to know"},
+    {"label": "Debug", "description": "What a developer wants to know"},
+]
 SETTINGS = '[permissions]\nroute = "inbox"\nwait = {:g}\n'
 TOUCH = Call("Bash", {"command": "touch made.txt", "description": "Make a file"})
 FAILING = Call("Bash", {"command": "touch made.txt; exit 3", "description": "Make a file"})
@@ -250,6 +254,30 @@ def a_plan_and_a_question_are_answered_in_its_own_dialogs() -> None:
         asked, planned = at.runs()
         assert (asked.status, asked.result["by"]) == ("done", "host"), asked
         assert (planned.status, planned.result["by"]) == ("done", "host"), planned
+
+
+@check(CODEX)
+def its_question_is_answered_in_the_inbox() -> None:
+    """Its question waits in the inbox, and the answer reaches it as the reason of a refusal."""
+    asked = {"id": "level", "header": "Level", "question": LEVEL, "options": OPTIONS}
+    with (
+        Model(Call("request_user_input", {"questions": [asked]})) as model,
+        codex.place(model) as at,
+    ):
+        at.write(OWN, '[hooks]\nroute = "inbox"\nwait = 60\n')
+        at.quandary("install", "codex", "--user")
+        with at_inbox(at) as person:
+            answer = lambda: person.answer(person.wait()["run"], "B", "for the tests")  # noqa: E731
+            thread = threading.Thread(target=answer)
+            thread.start()
+            trusted = ("--skip-git-repo-check", "--dangerously-bypass-hook-trust")
+            ended = at.run([CODEX.path, "exec", *trusted, "Go on."])
+            thread.join(PATIENCE)
+        (result,) = model.results
+        assert f"“{LEVEL}”: “Debug”, with the note “for the tests”" in result, (result, ended.said)
+        state = at.only_run()
+        assert (state.status, state.result["codes"]) == ("done", ["B"]), state
+        assert at.answers(state.run) == [("person", "web")], at.entries(state.run)
 
 
 @check(CODEX)

@@ -102,7 +102,7 @@ def _do(words: list[str]) -> object:
         plain = reply.plain_words(words[1:])
         if plain is not None:
             return reply.answer(plain)
-    if words[:2] in _HOOKS and len(words) <= 2 + (words[1] in ("permission", "session")):
+    if words[:2] in _HOOKS and len(words) <= 2 + (words[1] != "post"):
         from quandary.doors.hosts import hooks  # noqa: PLC0415 - one command at a time
 
         return hooks.run(*words[1:])

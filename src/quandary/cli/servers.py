@@ -27,6 +27,7 @@ from quandary.desk import callbacks, notices
 from quandary.desk.authority import Scope, require_may, scope_of
 from quandary.desk.walks import Parked, Walks, find_parked
 from quandary.doors.hosts.hooks import respond_for_server, run
+from quandary.doors.hosts.opencode import ADDRESS, Opencode
 from quandary.doors.hosts.permissions import KNOWN_HOSTS
 from quandary.errors import ParseError, QuandaryError
 from quandary.fleet.worker import Orders, Worker
@@ -466,9 +467,10 @@ def hook_command() -> None:
 
 
 @hook_command.command()
-def pre() -> int:
+@click.argument("host", type=click.Choice(["claude", "codex"]), default="claude")
+def pre(host: str) -> int:
     """Before a question is shown: answer it by preference, or say nothing."""
-    return run("pre")
+    return run("pre", host)
 
 
 @hook_command.command()
@@ -482,6 +484,21 @@ def post() -> int:
 def permission(host: str) -> int:
     """When a host asks for permission: decide by rule or from the inbox, or say nothing."""
     return run("permission", host)
+
+
+@hook_command.command()
+@click.argument("address", default=ADDRESS)
+@store_option
+def opencode(address: str, where: str | None) -> int:
+    """Follow the server of opencode: what it asks comes to the inbox, and answers go back to it.
+
+    ADDRESS is where `opencode --port 4096` or `opencode serve` listens on this machine. It runs
+    until that ends, or until you end it.
+    """
+    store = console.open_journal(where, notify=False)
+    notices.watch_store(store, in_background)
+    Opencode(address).follow(store)
+    return 0
 
 
 @hook_command.command()

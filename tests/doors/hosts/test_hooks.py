@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import program
+from quandary.desk import reply
+from quandary.desk.authority import Caller
 from quandary.doors.hosts import hooks
 from quandary.journal import chance, runs
 from quandary.journal.counts import occasions
@@ -21,6 +25,7 @@ from quandary.journal.entries import Answered
 from quandary.journal.policy import set_preference
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
+from quandary.model.asks import Answer, Reply
 from quandary.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -583,3 +588,39 @@ def test_a_hook_loads_neither_the_command_line_nor_anything_heavy(tmp_path: Path
     )
     assert ended.stdout.strip() == "[]"
     assert len(SqliteStore(tmp_path / "journal.db").runs()) == 1
+
+
+def codex(*questions: dict[str, Any], **more: Any) -> bytes:  # noqa: ANN401 - any JSON
+    """A call of Codex to its own question tool."""
+    told = call(*questions, turn_id="1", **more)
+    return json.dumps({**told, "tool_name": "request_user_input"}).encode()
+
+
+def test_codex_hears_an_answer_as_the_reason_of_a_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person's in the inbox; with nobody there nothing is said, and its own box appears."""
+    monkeypatch.setenv("QUANDARY_STORE", str(tmp_path / "journal.db"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "quandary").mkdir()
+    own = tmp_path / "quandary" / "config.toml"
+    own.write_text('[hooks]\nroute = "inbox"\nwait = 30\n', encoding="utf-8")
+    store = SqliteStore(tmp_path / "journal.db")
+    said: list[bytes] = []
+    data = codex(question(), cwd=str(tmp_path))
+    thread = threading.Thread(target=lambda: said.append(hooks.respond("pre", data, "codex")))
+    thread.start()
+    late = time.monotonic() + 20
+    while not (waiting := runs.inbox(store)) and time.monotonic() < late:
+        time.sleep(0.02)
+    meant = Reply((Answer("1:", ("B",), comment="for now"),))
+    reply.record_reply(store, Caller("person", "web"), waiting[0].id, meant)
+    thread.join(20)
+    told = json.loads(said[0])["hookSpecificOutput"]
+    assert told["permissionDecision"] == "deny"
+    reason = f"Continue with that answer: “{LEVEL}”: “Debug”, with the note “for now”"
+    assert told["permissionDecisionReason"].endswith(reason)
+    own.write_text('[hooks]\nroute = "inbox"\nwait = 0.1\n', encoding="utf-8")
+    data = codex(question(), cwd=str(tmp_path), tool_use_id="t2")
+    assert hooks.respond("pre", data, "codex") == b""
+    assert runs.inbox(store) == []

@@ -61,6 +61,7 @@ _SERVED: ContextVar[tuple[Store, Callable[[], bool]] | None] = ContextVar("_SERV
 """The store of a server that answers a hook itself, and whether the host still waits for that."""
 HOOK = Caller("agent", "hook")
 """What a hook does by itself is the agent's doing."""
+CODEX_TOOL = "request_user_input"
 WAIT = 600
 """Seconds that a person has in the inbox, unless the settings say otherwise."""
 LONGEST = 24 * 3600
@@ -109,15 +110,17 @@ def _log(error: BaseException) -> None:
         notices.log_trouble("hook", f"{type(error).__name__}: {error}")
 
 
-def respond_for_server(event: str, data: bytes, store: Store, waits: Callable[[], bool]) -> bytes:
-    """The same over HTTP, in a thread of a server; whatever comes in, nothing stands in the way.
+def respond_for_server(
+    event: str, data: bytes, store: Store, waits: Callable[[], bool], host: str = "claude"
+) -> bytes:
+    """The same in a thread of a server; whatever comes in, nothing stands in the way.
 
     The folder has to be there: that of the server is nobody's.
     """
     _SERVED.set((store, waits))
     try:
         said = msgspec.json.decode(data)
-        return respond(event, data) if find_folder(said) != os.curdir else b""
+        return respond(event, data, host) if find_folder(said) != os.curdir else b""
     except Exception as error:  # noqa: BLE001 - as above
         _log(error)
         return b""
@@ -149,7 +152,7 @@ def respond(event: str, data: bytes, host: str = "claude") -> bytes:
         from quandary.doors.hosts import sessions  # noqa: PLC0415 - not around questions
 
         return sessions.hold(said) if event == "pre" else b""
-    call = read_call(said)
+    call = read_call(said, host)
     if event == "permission" or call is None:
         if call is None and not user_settings().table("permissions"):
             return b""
@@ -157,18 +160,22 @@ def respond(event: str, data: bytes, host: str = "claude") -> bytes:
 
         return permissions.respond(event, said, host)
     where = find_folder(said)
-    store = open_journal(where)
+    store = open_journal(where, asks=event == "pre" and host == "codex")
     if event == "post":
         record(call, store, project_of(where), measure_time(call, said.get("duration_ms")))
         return b""
     settings = hook_settings(where)
     output = judge(call, store, project_of(where), settings)
-    if DECISION not in (output or ()) and is_headless(said, read_park(settings.table("hooks"))):
+    if DECISION not in (output or ()) and host == "codex":
+        output = ask_person(call, store, project_of(where), settings) or output
+    elif DECISION not in (output or ()) and is_headless(said, read_park(settings.table("hooks"))):
         from quandary.doors.hosts import sessions  # noqa: PLC0415 - not around every question
 
         output = sessions.park(call, store, project_of(where), os.path.realpath(where)) or output
     if DECISION not in (output or ()):
         start_time(call)
+    if output is not None and host == "codex":
+        output = refuse_with_answers(output)
     return msgspec.json.encode(output) if output is not None else b""
 
 
@@ -261,9 +268,9 @@ class ToolCall(NamedTuple):
         return bool(self.id) and all(texts) and len(set(texts)) == len(texts) and options == shown
 
 
-def read_call(data: object) -> ToolCall | None:
+def read_call(data: object, host: str = "claude") -> ToolCall | None:
     """The call, if it is one to a question tool."""
-    if not isinstance(data, dict) or not TOOL.fullmatch(str(data.get("tool_name", ""))):
+    if not isinstance(data, dict) or not _asks(data.get("tool_name")):
         return None
     given = data.get("tool_input")
     listed = given.get("questions") if isinstance(given, dict) else None
@@ -275,14 +282,18 @@ def read_call(data: object) -> ToolCall | None:
         if isinstance(entry, dict) and any(entry.get(name) for name in ("question", "options"))
     )
     session, call = (str(data.get(name) or "") for name in ("session_id", "tool_use_id"))
-    response, asker = data.get("tool_response"), read_asker(data)
+    response, asker = data.get("tool_response"), read_asker(data, host)
     told = ToolCall(session, call, given, questions, response, asker)
     return told if questions else None
 
 
-def read_asker(data: dict[str, Any]) -> Asker:
-    """Who asks, as a host says it with every event; only one of them counts turns."""
-    host = "codex" if "turn_id" in data else "claude"
+def _asks(tool: object) -> bool:
+    return tool == CODEX_TOOL or bool(isinstance(tool, str) and TOOL.fullmatch(tool))
+
+
+def read_asker(data: dict[str, Any], host: str = "claude") -> Asker:
+    """Who asks, as a host says it with every event; only Codex counts turns."""
+    host = "codex" if "turn_id" in data else host
     said = (str(data.get(name) or "")[:200] for name in ("session_id", "agent_type", "model"))
     return Asker(host, *said)
 
@@ -363,6 +374,19 @@ def make_decision(word: str, reason: str, **more: object) -> dict[str, Any]:
     """What is said to the host; `updatedInput` with answers does without its form."""
     said = {"permissionDecision": word, "permissionDecisionReason": reason, **more}
     return {DECISION: {"hookEventName": "PreToolUse", **said}}
+
+
+def refuse_with_answers(output: dict[str, Any]) -> dict[str, Any]:
+    """The same for Codex, which hears an answer only as the reason why its box is not shown."""
+    said = output.get(DECISION, {})
+    if said.get("permissionDecision") != "allow":
+        return output
+    answered = said["updatedInput"]
+    notes = [one["notes"] for one in answered.get("annotations", {}).values()]
+    told = [f"“{asked}”: “{answer}”" for asked, answer in answered["answers"].items()]
+    told += [f"with the note “{note}”" for note in notes]
+    reason = f"{said['permissionDecisionReason']} Continue with that answer: {', '.join(told)}"
+    return make_decision("deny", reason)
 
 
 def find_fault(questions: tuple[Question, ...]) -> str:

@@ -42,6 +42,7 @@ from quandary.errors import QuandaryError
 NAME = "quandary"
 MATCHER = "^(AskUserQuestion|mcp__.*__AskUserQuestion)$"
 """Claude Code's own question tool, and those of servers that stand in for it."""
+CODEX_MATCHER = "^request_user_input$"
 STARTS = "startup|resume|clear|compact"
 """The ways in which a session starts."""
 HOOKS = {

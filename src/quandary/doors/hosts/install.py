@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from quandary.doors.hosts.host_files import EVENTS, HOOKS, MATCHER, NAME, STARTS
+from quandary.doors.hosts.host_files import CODEX_MATCHER, EVENTS, HOOKS, MATCHER, NAME, STARTS
 from quandary.errors import ParseError, QuandaryError
 from quandary.settings import data_folder, load_toml
 from quandary.settings.files import read_text, write_text
@@ -400,7 +400,7 @@ class Hooks(NamedTuple):
         """What it is, in words."""
         rules = ", ".join(_rules(self.gate))
         asks = f", and rules to ask about {rules}" if rules else ""
-        kinds = {"questions": self.host != "codex", "permissions": self.gate, "sessions": True}
+        kinds = {"questions": True, "permissions": self.gate, "sessions": True}
         about = " and ".join(kind for kind, wanted in kinds.items() if wanted)
         return f"hooks {', '.join(self.events)} for {about}{asks}"
 
@@ -408,7 +408,7 @@ class Hooks(NamedTuple):
     def events(self) -> dict[str, str]:
         """The events of the host, and what each has us do."""
         if self.host == "codex":
-            wanted = ("SessionStart", "PermissionRequest") if self.gate else ("SessionStart",)
+            wanted = ("SessionStart", "PreToolUse", *(("PermissionRequest",) if self.gate else ()))
             return {event: HOOKS[event] for event in wanted}
         return EVENTS if self.gate else HOOKS
 
@@ -421,7 +421,8 @@ class Hooks(NamedTuple):
         elif self.gate and self.gate.server and word in ("permission", "post"):
             kind, headers = "http", {"Authorization": f"Bearer {self.gate.token}"}
             called = {"url": f"{self.gate.server}{_PATH}{word}", "headers": headers}
-        timeout = {"timeout": self.timeout} if self.timeout and word == "permission" else {}
+        waits = word == "permission" or (word == "pre" and self.host == "codex")
+        timeout = {"timeout": self.timeout} if self.timeout and waits else {}
         return {"type": kind, **called, **timeout}
 
     def is_current(self, text: str) -> bool:
@@ -443,6 +444,8 @@ class Hooks(NamedTuple):
     def _matcher(self, event: str) -> str:
         if event == "SessionStart":
             return STARTS
+        if self.host == "codex" and event == "PreToolUse":
+            return CODEX_MATCHER
         gate = self.gate if event != "PreToolUse" or (self.gate and self.gate.park) else None
         return gate.matcher if gate else MATCHER
 

@@ -189,7 +189,7 @@ def respond(event: str, said: object, host: str) -> bytes:
         return b""
     where = hooks.find_folder(said)
     project = project_of(where)
-    call = hooks.read_call(said) if event == "permission" else None
+    call = hooks.read_call(said, host) if event == "permission" else None
     if call is not None:
         settings = hooks.hook_settings(where)
         if hooks.inbox_seconds(settings) is None:
