@@ -40,7 +40,8 @@ def main() -> int:
     """Measure, print a table, and judge."""
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as name:
         folder = Path(name)
-        return table([*a_process(folder), *a_move(folder), *a_decision(folder)])
+        rows = [*a_process(folder), *a_hook(folder), *a_move(folder), *a_decision(folder)]
+        return table(rows)
 
 
 # -- time --------------------------------------------------------------------------------------
@@ -93,6 +94,42 @@ def one_of_each(
     bare = timed(lambda: run(sys.executable, "-c", "pass"))
     ours = timed(lambda: run(PROGRAM, *words, stdin=reply))
     return ours, bare
+
+
+def a_hook(folder: Path) -> list[Row]:
+    """Each hook of a host, as a process, around what it is called for most often."""
+    (folder / "quandary").mkdir()
+    rules = '[permissions]\nroute = "inbox"\n[permissions.rules]\nlooks = "allow Bash command=ls"\n'
+    (folder / "quandary" / "config.toml").write_text(rules, encoding="utf-8")
+    asked = {
+        "question": "The new module has no log level yet. Which level should it use?",
+        "header": "Level",
+        "options": [{"label": "Info", "description": "a"}, {"label": "Debug", "description": "b"}],
+    }
+    told = {"session_id": "s1", "tool_use_id": "t1", "cwd": str(folder)}
+    question = {**told, "tool_name": "AskUserQuestion", "tool_input": {"questions": [asked]}}
+    command = {**told, "tool_name": "Bash", "tool_input": {"command": "ls src"}}
+    ways = {
+        "pre": ("a question", question),
+        "post": ("a command that was run", {**command, "tool_response": {}}),
+        "permission": ("a command that a rule allows", command),
+        "session": ("a project where a hundred things were decided", told),
+    }
+    store, _ = nearly_done(folder / "quandary", "relay")
+    rows = []
+    for event, (what, said) in ways.items():
+        words = (PROGRAM, "hook", event)
+        env = {"QUANDARY_STORE": str(store), "XDG_CONFIG_HOME": str(folder)}
+        pairs = []
+        for _ in range(TIMES):
+            bare = timed(lambda: run(sys.executable, "-c", "pass"))
+            ours = timed(partial(run, *words, stdin=json.dumps(said), **env))
+            pairs.append((ours, bare))
+        ratio = statistics.median(ours / bare for ours, bare in pairs)
+        ours, bare = (statistics.median(taken) * 1000 for taken in zip(*pairs, strict=True))
+        shown = f"{ours:.0f} against {bare:.1f} ms"
+        rows.append(at_most(ratio, 7, f"quandary hook {event} for {what}, a process ({shown})"))
+    return rows
 
 
 def a_move(folder: Path) -> list[Row]:
@@ -164,9 +201,9 @@ def quandary(store: Path, *words: str | Path) -> dict[str, Any]:
     return state
 
 
-def run(*command: str, stdin: str = "") -> bytes:
+def run(*command: str, stdin: str = "", **more: str) -> bytes:
     """What a program that must succeed prints."""
-    env = {**os.environ, "TERM": "dumb"}
+    env = {**os.environ, "TERM": "dumb", **more}
     ended = subprocess.run(command, input=stdin.encode(), check=True, capture_output=True, env=env)
     return ended.stdout
 

@@ -6,7 +6,6 @@ when that was done, once; whoever comes second finds nothing that waits.
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Any
 
@@ -253,6 +252,8 @@ def _pretty(values: dict[str, Any]) -> str:
 
 
 def _diff(before: str, after: str) -> str:
+    import difflib  # noqa: PLC0415 - only where somebody is shown an edit
+
     old, new = (text.split("\n") if text else [] for text in (before, after))  # to the last newline
     lines = difflib.unified_diff(old, new, lineterm="")
     return wording.fenced("\n".join(list(lines)[2:]), "diff")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from quandary.flows.permit import ask_permission, describe, make_inquiry, tell_agent
 from quandary.model.asks import Choice, Question
 from quandary.model.calls import Resumption
 from quandary.model.requests import PermitRequest, name_action
@@ -41,6 +40,8 @@ def resolve(
     if TOOL.fullmatch(stopped.tool):
         chooser.require = require
         return (yield from _ask_questions(stopped, agent, chooser, frame))
+    from quandary.flows import permit  # noqa: PLC0415 - not where hooks only read questions
+
     chooser.require = "person"
     request = PermitRequest(
         action=name_action(stopped.tool),
@@ -51,11 +52,12 @@ def resolve(
         session=stopped.session,
         takes="text" if stopped.tool == "Bash" else "json",
     )
-    asked = make_inquiry(request)
-    blocks = (*frame.blocks, describe(request), *asked.blocks)
+    asked = permit.make_inquiry(request)
+    blocks = (*frame.blocks, permit.describe(request), *asked.blocks)
     placed = {"item": frame.item, "key": frame.key, "assignment": frame.assignment}
-    result = yield from ask_permission(request, chooser, replace(asked, blocks=blocks, **placed))
-    return Resumption(stopped, *tell_agent(request, result))
+    inquiry = replace(asked, blocks=blocks, **placed)
+    result = yield from permit.ask_permission(request, chooser, inquiry)
+    return Resumption(stopped, *permit.tell_agent(request, result))
 
 
 def _ask_questions(

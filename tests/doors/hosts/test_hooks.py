@@ -568,10 +568,19 @@ def test_many_hooks_at_once_lose_no_record(tmp_path: Path) -> None:
     assert verify(store).ok
 
 
-def test_a_hook_loads_neither_the_command_line_nor_anything_heavy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("event", ["pre", "post", "permission", "session"])
+def test_a_hook_loads_neither_the_command_line_nor_anything_heavy(
+    tmp_path: Path, event: str
+) -> None:
     """It runs around every question of an agent."""
+    (tmp_path / "quandary").mkdir()
+    rules = '[permissions.rules]\nlooks = "allow Bash command=ls"\n'
+    (tmp_path / "quandary" / "config.toml").write_text(rules, encoding="utf-8")
+    said = call(question(), response={"answers": {LEVEL: "Debug"}})
+    if event == "permission":
+        said |= {"tool_name": "Bash", "tool_input": {"command": "ls"}}
     code = (
-        "import os, sys; sys.argv, os._exit = ['quandary', 'hook', 'post'], sys.exit\n"
+        f"import os, sys; sys.argv, os._exit = ['quandary', 'hook', '{event}'], sys.exit\n"
         "from quandary.__main__ import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
@@ -580,14 +589,17 @@ def test_a_hook_loads_neither_the_command_line_nor_anything_heavy(tmp_path: Path
     )
     ended = subprocess.run(
         [sys.executable, "-c", code],
-        input=json.dumps(call(question(), response={"answers": {LEVEL: "Debug"}})),
-        env=program.environment({"QUANDARY_STORE": str(tmp_path / "journal.db")}),
+        input=json.dumps(said),
+        env=program.environment(
+            {"QUANDARY_STORE": str(tmp_path / "journal.db"), "XDG_CONFIG_HOME": str(tmp_path)}
+        ),
         capture_output=True,
         text=True,
         check=True,
     )
-    assert ended.stdout.strip() == "[]"
-    assert len(SqliteStore(tmp_path / "journal.db").runs()) == 1
+    assert ended.stdout.splitlines()[-1] == "[]"
+    recorded = len(SqliteStore(tmp_path / "journal.db").runs())
+    assert recorded == (event in ("post", "permission"))
 
 
 def codex(*questions: dict[str, Any], **more: Any) -> bytes:  # noqa: ANN401 - any JSON

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from quandary.desk import decisions
 from quandary.desk.walks import find_parked
-from quandary.doors.hosts import hooks, sessions
+from quandary.doors.hosts import hooks
 from quandary.journal import runs as driver
 from quandary.journal.store import open_store
 from quandary.model.asks import Answer, Reply
@@ -77,11 +78,11 @@ def test_the_oldest_decisions_go_first_where_there_is_no_room(project: Project) 
     for number in range(14):
         decide(project, f"Part {number} {'x' * 120}")
     text = tell(project.folder)
-    assert len(text) <= sessions.MOST
+    assert len(text) <= decisions.BRIEF
     assert "Part 13 " in text
     assert "Part 0 " not in text
     decide(project, "A" * 3000)
-    assert len(tell(project.folder)) <= sessions.MOST
+    assert len(tell(project.folder)) <= decisions.BRIEF
 
 
 def test_nothing_in_a_decision_reads_as_an_instruction(project: Project) -> None:

@@ -43,7 +43,7 @@ from quandary.journal import chance
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered, Asked, Asker, Noted, sha256
 from quandary.journal.policy import read_policy
-from quandary.journal.store import open_store
+from quandary.journal.store import NoStore, open_store
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Outcome, Preamble, Question, Reading, Reply
 from quandary.model.calls import STEP
@@ -145,9 +145,7 @@ def respond(event: str, data: bytes, host: str = "claude") -> bytes:
     """What is printed for the host; nothing where there is nothing to say."""
     said = msgspec.json.decode(data)
     if event == "session":
-        from quandary.doors.hosts import sessions  # noqa: PLC0415 - not around questions
-
-        return sessions.tell_decided(said)
+        return brief_session(find_folder(said) if isinstance(said, dict) else os.curdir)
     if STEP in os.environ:  # what an agent of a walk stops for is asked in the run of that walk
         from quandary.doors.hosts import sessions  # noqa: PLC0415 - not around questions
 
@@ -177,6 +175,17 @@ def respond(event: str, data: bytes, host: str = "claude") -> bytes:
     if output is not None and host == "codex":
         output = refuse_with_answers(output)
     return msgspec.json.encode(output) if output is not None else b""
+
+
+def brief_session(where: str) -> bytes:
+    """What a session that starts, is resumed or was compacted is told of what was decided."""
+    from quandary.desk import decisions  # noqa: PLC0415 - not around questions
+
+    with suppress(NoStore):
+        found = decisions.brief_session(open_store(start=where, create=False), project_of(where))
+        told = {"hookEventName": "SessionStart", "additionalContext": found}
+        return msgspec.json.encode({DECISION: told}) if found else b""
+    return b""
 
 
 def find_folder(said: dict[str, Any]) -> str:
