@@ -99,7 +99,8 @@ def one_of_each(
 def a_hook(folder: Path) -> list[Row]:
     """Each hook of a host, as a process, around what it is called for most often."""
     (folder / "quandary").mkdir()
-    rules = '[permissions]\nroute = "inbox"\n[permissions.rules]\nlooks = "allow Bash command=ls"\n'
+    rules = '[permissions]\nroute = "inbox"\ntools = ["Bash"]\n'
+    rules += '[permissions.rules]\nlooks = "allow Bash command=ls"\n'
     (folder / "quandary" / "config.toml").write_text(rules, encoding="utf-8")
     asked = {
         "question": "The new module has no log level yet. Which level should it use?",
@@ -109,15 +110,17 @@ def a_hook(folder: Path) -> list[Row]:
     told = {"session_id": "s1", "tool_use_id": "t1", "cwd": str(folder)}
     question = {**told, "tool_name": "AskUserQuestion", "tool_input": {"questions": [asked]}}
     command = {**told, "tool_name": "Bash", "tool_input": {"command": "ls src"}}
-    ways = {
-        "pre": ("a question", question),
-        "post": ("a command that was run", {**command, "tool_response": {}}),
-        "permission": ("a command that a rule allows", command),
-        "session": ("a project where a hundred things were decided", told),
-    }
+    read = {**told, "tool_name": "Read", "tool_input": {"file_path": "a.py"}}
+    ways = (
+        ("pre", 7, "a question", question),
+        ("post", 7, "a command that was run", {**command, "tool_response": {}}),
+        ("permission", 7, "a tool that the host is to ask about", read),
+        ("permission", 12, "a command that a rule allows, judged and recorded", command),
+        ("session", 7, "a project where a hundred things were decided", told),
+    )
     store, _ = nearly_done(folder / "quandary", "relay")
     rows = []
-    for event, (what, said) in ways.items():
+    for event, most, what, said in ways:
         words = (PROGRAM, "hook", event)
         env = {"QUANDARY_STORE": str(store), "XDG_CONFIG_HOME": str(folder)}
         pairs = []
@@ -128,7 +131,7 @@ def a_hook(folder: Path) -> list[Row]:
         ratio = statistics.median(ours / bare for ours, bare in pairs)
         ours, bare = (statistics.median(taken) * 1000 for taken in zip(*pairs, strict=True))
         shown = f"{ours:.0f} against {bare:.1f} ms"
-        rows.append(at_most(ratio, 7, f"quandary hook {event} for {what}, a process ({shown})"))
+        rows.append(at_most(ratio, most, f"quandary hook {event} for {what}, a process ({shown})"))
     return rows
 
 

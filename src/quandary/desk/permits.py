@@ -233,21 +233,24 @@ def find_rule(rules: Sequence[Rule], request: PermitRequest) -> Verdict | None:
         if not rule.commands or any(map(rule.begins, _rough_parts(request.command))):
             return Verdict(rule, DENY)
     allowing = [rule for rule in fitting if rule.decision == "allow"]
-    if not allowing or find_one_way(request):
-        return None
     if not request.command:
         plain = next((rule for rule in allowing if not rule.commands), None)
+        if plain is None or find_one_way(request):
+            return None
         strays = not _is_below(request, ".") if request.path else OUTSIDE in find_risks(request)
-        return Verdict(plain, ONCE) if plain and not strays else None
+        return None if strays else Verdict(plain, ONCE)
     parts = split_command(request.command)
     found = [next((rule for rule in allowing if rule.allows(words)), None) for words in parts]
+    if not found or found[0] is None or not all(found):
+        return None
     lines = (request.command, " ".join(word for words in parts for word in words))
     is_sure = (
         _BESIDE.issuperset(request.values)
         and not any(rule.resembles(one) for rule in fitting for one in lines if rule.denies)
         and not any(_strays(request, words[1:]) for words in parts)
+        and not find_one_way(request)
     )
-    return Verdict(found[0], ONCE) if found and found[0] and all(found) and is_sure else None
+    return Verdict(found[0], ONCE) if is_sure else None
 
 
 def _is_below(request: PermitRequest, path: str) -> bool:

@@ -152,7 +152,8 @@ def respond(event: str, data: bytes, host: str = "claude") -> bytes:
         return sessions.hold(said) if event == "pre" else b""
     call = read_call(said, host)
     if event == "permission" or call is None:
-        if call is None and not user_settings().table("permissions"):
+        wanted = call is not None or user_settings().table("permissions")
+        if not wanted or (event == "post" and not _has_asked(said)):
             return b""
         from quandary.doors.hosts import permissions  # noqa: PLC0415 - not around questions
 
@@ -175,6 +176,20 @@ def respond(event: str, data: bytes, host: str = "claude") -> bytes:
     if output is not None and host == "codex":
         output = refuse_with_answers(output)
     return msgspec.json.encode(output) if output is not None else b""
+
+
+def _has_asked(said: object) -> bool:
+    """Whether anything was asked about a tool in this session; most tools are used unasked."""
+    if not isinstance(said, dict):
+        return False
+    names = ("session_id", "agent_id", "tool_name")
+    first = name_family(*(str(said.get(name) or "") for name in names))
+    return bool(open_journal(find_folder(said)).named(first, f"{first}~"))
+
+
+def name_family(session: str, agent: str, tool: str) -> str:
+    """What begins the names of all that an agent wants to use a tool for."""
+    return f"permit\n{session}\n{agent}\n{tool}\n"
 
 
 def brief_session(where: str) -> bytes:

@@ -120,7 +120,7 @@ class Stop(NamedTuple):
     @property
     def family(self) -> str:
         """What begins the names of all that this agent wants to use a tool for."""
-        return f"permit\n{self.request.session}\n{self.agent}\n{self.request.tool}\n"
+        return hooks.name_family(self.request.session, self.agent, self.request.tool)
 
     @property
     def name(self) -> str:
