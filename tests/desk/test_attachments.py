@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 import databases
+from program import call
 from quandary.desk import attachments, begin
 from quandary.desk.authority import Caller, Scope
 from quandary.desk.timeline import events
@@ -75,6 +77,23 @@ def test_an_attachment_is_kept_once_for_each_digest(store: SqliteStore) -> None:
     assert verify(store).ok
     with pytest.raises(NotFound):
         attachments.load(store, ask(store).run, digest)
+
+
+def test_a_command_attaches_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As often as it is said; each is listed in the state, and in the log with its digest."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "go.md").write_text(TREE, encoding="utf-8")
+    for name in ("plan.md", "x.diff"):
+        (tmp_path / name).write_bytes(PLAN)
+    files = ("--attach", "plan.md", "--attach", "x.diff")
+    words = ("ask", "go.md", "--context", "Now.", "--via", "relay", *files)
+    state = json.loads(call(capsys, *words).out)
+    listed = state["ask"]["attachments"]
+    assert [one["name"] for one in listed] == ["plan.md", "x.diff"]
+    said = call(capsys, "log", state["run"]).out
+    assert all(one["digest"][:12] in said for one in listed)
 
 
 def test_a_changed_or_lost_attachment_is_found(store: SqliteStore) -> None:

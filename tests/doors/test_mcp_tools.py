@@ -396,6 +396,17 @@ def test_callers_from_elsewhere_stay_in_the_project(place: Place) -> None:
     assert place.store.runs() == []
 
 
+def test_a_tool_attaches_what_an_agent_sends(place: Place) -> None:
+    """It is kept, and listed with its digest beside the question."""
+    attach = [{"name": "plan.md", "text": "# Plan"}]
+
+    async def work(client: Client) -> Said:
+        return said(await client.call_tool("ask", {**ASK_ONE, "attach": attach}))
+
+    (one,) = place.at(work, None, "legacy").data["ask"]["attachments"]
+    assert (one["name"], place.store.document(one["digest"])) == ("plan.md", b"# Plan")
+
+
 def test_a_codex_gets_what_its_own_tool_can_hold(place: Place) -> None:
     """Its box holds three options, and each question has an id there."""
     tree = MULTI.replace("[ ] ", "").replace("- [OTH]", "- [OPS] Operations\n- [OTH]")

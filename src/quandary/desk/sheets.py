@@ -255,6 +255,8 @@ SEVERAL_NUMBERS = "You can choose several, such as `1, 2`."
 # A lower-case letter behind the full stop is an abbreviation's more often than a sentence's.
 _SENTENCE = re.compile(r"(?<=[.!?…。！？])[\"'”’)\]]*\s+(?=[^\sa-z])")
 _CRUMBS = re.compile(r"\[[^\]\s]+\]: ")
+_NUMBER = re.compile(r"^D\d+(?:\.[\w-]+)*: ")
+"""Of a part of a split."""
 
 
 def keep_first_question(ask: Ask) -> Ask:
@@ -311,7 +313,7 @@ def _leave_out_said(ask: Ask, summary: str) -> str:
 def tell_question(ask: Ask, question: Question) -> tuple[str, str]:
     """Where a question stands in its tree, by the labels that led there, and what it asks.
 
-    What the preamble right above it says is left out.
+    What the preamble right above it says is left out, and its number, which the header has.
     """
     crumbs = _CRUMBS.match(question.text.strip())
     path = crumbs[0][1:-3].split("/") if crumbs else []
@@ -323,7 +325,7 @@ def tell_question(ask: Ask, question: Question) -> tuple[str, str]:
     asked = asked.removeprefix(crumbs[0] if crumbs else "")
     summary = _leave_out_said(ask, summary)
     parts = (summary, asked) if asked != WHICH or not summary else (summary,)
-    return " › ".join(where), " ".join(filter(None, parts))
+    return " › ".join(where), _NUMBER.sub("", " ".join(filter(None, parts)))
 
 
 def _split_question(asked: str) -> tuple[str, str]:

@@ -161,8 +161,8 @@ def encode_runs(store: Store, rows: Sequence[Run]) -> bytes:
     listed, began = [], origins(store, [row.id for row in rows])
     for row in rows:
         shown = {name: getattr(row, name) for name in fields}
-        about, by, _ = began[row.id]
-        listed.append({"run": row.id, **shown, "about": about, "by": by})
+        origin = began[row.id]
+        listed.append({"run": row.id, **shown, "about": origin.about, "by": origin.asker})
     return msgspec.json.encode({"runs": listed})
 
 

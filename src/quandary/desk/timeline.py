@@ -171,6 +171,8 @@ class Origin(NamedTuple):
     """Who asked, by name."""
     further: str = ""
     """What else is known of them."""
+    titles: str = ""
+    """The items that it is about."""
 
 
 def tell_origin(began: object) -> Origin:
@@ -192,8 +194,9 @@ def origins(store: Store, runs: Sequence[str]) -> dict[str, Origin]:
     documents = store.some_documents({kept[name] for kept, name in named if name in kept})
     found = dict.fromkeys(runs, Origin())
     for run, (body, arguments) in first.items():
-        about = _beginning(documents.get, body, arguments)
-        found[run] = tell_origin(body)._replace(about=about)
+        about = tell_beginning(documents.get, body, arguments)
+        titles = list_titles(arguments)
+        found[run] = tell_origin(body)._replace(about=about, titles=titles)
     return found
 
 
@@ -264,7 +267,7 @@ def _text(
     theirs.
     """
     if isinstance(body, entries.Began):
-        said = _beginning(store.document, body, matter.arguments or {})
+        said = tell_beginning(store.document, body, matter.arguments or {})
         files = "; ".join(one.told for one in list_attachments(matter.arguments or {}))
         said += f" (attached: {files})" if files else ""
         said += f" (asked by {asker})" if (asker := body.asker.told) else ""
@@ -299,7 +302,7 @@ def _text(
     return said
 
 
-def _beginning(
+def tell_beginning(
     find: Callable[[str], bytes | None], body: entries.Began, arguments: dict[str, Any]
 ) -> str:
     """What a run is about: its tree or chart, and what it was begun for."""
@@ -341,3 +344,10 @@ def _about(flow: str, arguments: dict[str, Any]) -> str:
     item = arguments.get("item") or {}
     said = str(arguments.get("context") or item.get("title") or item.get("label") or "")
     return said.replace("**", "")
+
+
+def list_titles(arguments: dict[str, Any]) -> str:
+    """The first items that a run is about, by their titles."""
+    items = arguments.get("items") or []
+    titles = [str(one.get("title") or one.get("label") or "") for one in items[:3]]
+    return ", ".join(filter(None, [*titles, "…" if len(items) > 3 else ""]))

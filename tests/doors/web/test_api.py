@@ -52,6 +52,15 @@ def test_a_state_is_that_of_the_contract(site: Site) -> None:
     assert [len(q["options"]) for q in ask["tool_input"]["questions"]] == [3, 3]
 
 
+def test_an_attachment_comes_with_the_request(site: Site) -> None:
+    """It is sent under a name, and is listed with its digest beside the question."""
+    wanted = {"context": "Now.", "text": REVIEW, "attach": [{"name": "plan.md", "text": "# Plan"}]}
+    with site.visitor() as visitor:
+        told = visitor.post("/api/asks", json=wanted).json()
+    (one,) = told["ask"]["attachments"]
+    assert (one["name"], site.store.document(one["digest"])) == ("plan.md", b"# Plan")
+
+
 def test_replies(site: Site) -> None:
     """Answers by key, in order, or as text; the run is done when all are given."""
     run = site.ask("Login", "Cache", "Queue").run

@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import re
 from copy import copy
+from datetime import datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 
 import walks
-from browsers import DESKTOP, NEEDED, PHONE, World, judge, question, send, turning
+from browsers import DESKTOP, NEEDED, PHONE, World, question, send, turning
+from quandary.desk import reply as replies
+from quandary.desk.authority import Caller
 from quandary.journal import runs
+from quandary.journal.chance import now
 from quandary.model.asks import Answer, Reply
-from sites import TAGS
+from sites import REVIEW, TAGS
 
 AWAY = re.compile("The server cannot be reached")
 
@@ -297,6 +302,89 @@ def test_keys_search_snooze_and_select(world: World) -> None:
     assert runs.look(world.site.store, asked[2]).status == "waiting"  # no answer was given
 
 
+def test_a_row_says_what_it_is_about(world: World) -> None:
+    """44 pixels: project, who asked, the question in bold, a line of context, an age that ticks."""
+    world.clear()
+    asking: dict[str, Any] = {
+        "context": "All **checks** have passed.",
+        "text": REVIEW,
+        "by": "Release bot",
+    }
+    asking["items"] = [{"id": "1", "title": "Login"}]
+    begun = httpx.post(f"{world.server.address}/api/asks", json=asking, timeout=30)
+    run = begun.json()["run"]
+    reply = Reply((Answer("1:", text="Zanzibar first"),))
+    done = world.site.ask("Mail").run
+    runs.advance(world.site.store, done, reply, who="person", through="web")
+    with world.person() as page:
+        page.clock.install()
+        page.goto("/")
+        row, age = page.locator(f'[data-row="{run}"]'), page.locator("#list time").first
+        expect(row.locator(".chip")).to_have_text(world.site.folder.name)
+        expect(row.locator(".asker")).to_have_text("Release bot")
+        expect(row.locator(".context")).to_have_text("All checks have passed.")
+        style = row.evaluate(
+            """row => [row.clientHeight, ...[".ask", ".context"].map((part) =>
+              getComputedStyle(row.querySelector(part)))].map((one) =>
+              one.fontWeight ? [one.fontWeight, one.whiteSpace] : one)"""
+        )
+        assert style == [pytest.approx(44, abs=1), ["600", "nowrap"], ["400", "nowrap"]]
+        expect(page.locator(".list")).to_be_visible()  # beside the question
+        expect(page.locator(".pane fieldset")).to_be_visible()
+        page.clock.fast_forward("05:00")
+        expect(age).to_have_text("5 min")
+        said = page.locator("body").inner_text().casefold()
+        assert [word for word in ("decide", "transition", "advisory", "[ok]") if word in said] == []
+        press = page.keyboard.press
+        press("?")
+        keys = page.locator("#keys kbd").all_inner_texts()
+        assert set("jkuex/girts<19") | {"Enter", "Esc", "↑", "↓", "←", "→"} <= set(keys)
+        press("Escape")
+        for words, waiting, earlier in (
+            ("login", 1, 0),  # the question
+            ("checks passed", 1, 0),  # the context
+            ("tests are missing", 0, 0),  # only of a level below
+            ("looks good", 1, 0),  # an option
+            ("release bot", 1, 0),  # a name
+            (world.site.folder.name, 1, 1),  # a project
+            ("zanzibar", 0, 1),  # an answer
+        ):
+            press("/")
+            page.keyboard.type(words)
+            page.clock.run_for(1000)
+            expect(page.locator("#list [data-row]")).to_have_count(waiting)
+            found = page.locator(".earlier li", has_text="Mail" if earlier else "")
+            expect(found).to_have_count(earlier)
+            press("Escape")
+            page.clock.run_for(1000)
+            expect(page.locator("#list [data-row]")).to_have_count(1)
+
+
+def test_what_is_snoozed_comes_back_by_itself(world: World) -> None:
+    """For an hour, until tomorrow or a date; when it is due, it is in the list again."""
+    world.clear()
+    run, store = world.site.ask("Login").run, world.site.store
+    tomorrow = now().astimezone().date() + timedelta(days=1)
+    with world.person() as page:
+        for button, day in (("Tomorrow", tomorrow), ("Until then", tomorrow + timedelta(days=8))):
+            page.goto(f"/runs/{run}")
+            page.keyboard.press("e")
+            if button == "Until then":
+                page.locator("input[type=date]").fill(str(day))
+            with turning(page):
+                page.get_by_role("button", name=button).click()
+            expect(page.locator("h1")).to_have_text("Inbox 0")
+            note = [entry.read() for entry in store.entries(run, kinds=("noted",))][-1]
+            due = datetime.fromisoformat(getattr(note, "until", "")).astimezone()
+            assert (due.date(), due.hour) == (day, 9)
+        person = Caller("person", "web")
+        replies.snooze(store, person, run, now() + timedelta(seconds=2), None)
+        page.goto("/")
+        expect(page.locator(f'[data-row="{run}"]')).to_be_visible()
+        expect(page.locator("legend")).to_contain_text("Login")
+    assert runs.look(store, run).status == "waiting"
+
+
 def ask_in(world: World, project: str, title: str, **wanted: Any) -> str:  # noqa: ANN401 - any
     """A question of another project, in the same journal."""
     folder = world.site.folder / project
@@ -377,7 +465,7 @@ def test_a_follow_up_says_in_words_where_it_stands(world: World) -> None:
         with turning(page):
             page.keyboard.press("Enter")
         expect(row).to_have_text("Rework › Review: Login?")
-        expect(page.locator("legend")).to_contain_text("› Rework")
+        expect(page.locator("legend .header")).to_have_text("Rework")
         expect(page.locator("#asked")).not_to_contain_text("[NO]")
         since = page.locator("#list time").first.get_attribute("datetime")
         page.keyboard.press("1")
@@ -485,47 +573,6 @@ def test_a_server_that_dies_and_comes_back(world: World) -> None:
         send(page)
         expect(page.locator(".notice")).to_contain_text("let us see")
     assert world.site.sources(run) == [("person", "web", "")]
-
-
-# -- for everybody -------------------------------------------------------------------------------
-
-
-def _places(world: World) -> list[str]:
-    state = world.site.ask("Login", "Cache")
-    tags = world.site.ask("שלום", text=TAGS)
-    done = walks.released(world.site.store)
-    return [
-        "/",
-        "/?kind=decision&q=login",
-        "/?kind=phase",
-        "/runs",
-        f"/runs/{state.run}",
-        f"/runs/{tags.run}",
-        f"/runs/{done.run}",
-        "/trees",
-        "/stats",
-        "/login",
-        "/nowhere",
-    ]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_everybody_can_use_it(world: World, scheme: Any) -> None:  # noqa: ANN401 - a literal
-    """Axe finds nothing, on any page."""
-    with world.person(color_scheme=scheme) as page:
-        for place in _places(world):
-            page.goto(place)
-            assert judge(page) == [], place
-
-
-def test_nothing_is_wider_than_a_small_phone(world: World) -> None:
-    """360 pixels are enough for every page, even with a word that has no end."""
-    run = world.site.ask("x" * 400, context="y" * 400).run
-    with world.person(**PHONE) as page:
-        for place in [*_places(world), f"/runs/{run}"]:
-            page.goto(place)
-            wide = page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= 360, place
 
 
 def test_a_tree_full_of_scripts_runs_none(world: World) -> None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from browsers import NEEDED, World, judge, send
+import walks
+from browsers import NEEDED, World, judge, send, turning
 from quandary.journal import runs
 
 if TYPE_CHECKING:
@@ -205,3 +206,39 @@ def test_remarks_on_lines_go_with_the_answer(world: World, scripts: bool) -> Non
             assert judge(page) == []
     same = world.site.ask("Plan", attach=attach, origin=run)
     assert same.status == "done"
+
+
+def test_what_agents_wrote_is_laid_out_and_what_changed_in_a_run_is_shown(world: World) -> None:
+    """Markdown, JSON and diffs on a walk's page; a question that is back says what is otherwise."""
+    store = world.site.store
+    state = walks.begin(store)
+    state = walks.send(store, state, walks.did(state.calls[0], "Two **steps**.\n\nBuild it first."))
+    state = walks.send(store, state, walks.judged(state.calls[0]))
+    state = walks.send(store, state, walks.chose(state.calls[0], "yes"))
+    with world.person() as page:
+        page.goto(f"/runs/{state.run}")
+        expect(page.locator(".preamble strong", has_text="steps")).to_be_visible()
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        told = page.locator("#told")
+        expect(told.locator(".said strong", has_text="steps").first).to_be_visible()
+        expect(told.locator(".said .json .key", has_text="fully_completed")).to_be_visible()
+        assert judge(page) == []
+        page.keyboard.press("2")  # not yet
+        with turning(page):
+            page.keyboard.press("Enter")
+        state = runs.look(store, state.run)
+        change = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-old\n+new\n"
+        mended = walks.did(state.calls[0], f"One **step**.\n\n```diff\n{change}```")
+        state = walks.send(store, state, mended)
+        walks.send(store, state, walks.chose(state.calls[0], "yes"))
+        page.goto(f"/runs/{state.run}")
+        changes = page.get_by_role("region", name="Changes since this was last asked")
+        expect(changes.locator("td.gone", has_text="Two **steps**")).to_be_visible()
+        expect(changes.locator("td.added", has_text="One **step**")).to_be_visible()
+        expect(page.locator(".preamble .diff td.added")).to_have_text("new")
+        narrow = page.locator(".preamble .diff .n").last.bounding_box()
+        wide = page.locator(".preamble .diff td.added").bounding_box()
+        assert narrow is not None
+        assert wide is not None
+        assert narrow["width"] * 3 < wide["width"]  # a number takes no more room than it needs
+        assert judge(page) == []

@@ -45,7 +45,7 @@ from quandary.doors.web.access import (
 )
 from quandary.doors.web.api import PROBLEM, Problem, api
 from quandary.doors.web.events import Events
-from quandary.doors.web.inbox import KINDS, folder_of, short
+from quandary.doors.web.inbox import KINDS, folder_of
 from quandary.doors.web.metrics import HEALTH, Metrics, Readiness, count_requests, log_requests
 from quandary.doors.web.pages import PAGES
 from quandary.doors.web.prose import render, render_line
@@ -225,7 +225,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"cut": cut, "exact": exact, "moment": moment, "short": short}
+    environment.filters |= {"cut": cut, "exact": exact, "moment": moment}
     environment.filters |= {"shorten": shorten, "prose": render, "line": render_line}
     environment.filters["folder"] = folder_of
     environment.globals["kinds"] = tuple(KINDS)
@@ -321,7 +321,8 @@ def problem(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         '<link rel="stylesheet" href="/static/style.css">'
-        f"<title>{escape(title)} · Quandary</title></head><body><main>"
+        f"<title>{escape(title)} · Quandary</title></head><body>"
+        '<header><a class="brand" href="/">Quandary</a></header><main>'
         f'<h1>{escape(title)}</h1><p class="problem">{escape(reveal(detail))}</p>{hint}'
         '<p><a href="/">Inbox</a></p></main></body></html>\n'
     )

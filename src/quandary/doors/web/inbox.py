@@ -129,7 +129,7 @@ class Row(NamedTuple):
     def question(self) -> str:
         """What is asked, on one line."""
         if self.ask is None:
-            return self.origin.about
+            return short(tell_about(self.origin.about, self.origin.titles)) or self.run.flow
         asked = self.ask.questions
         text = " › ".join(filter(None, tell_question(self.ask, asked[0])))
         return short(text) + (f" (+{len(asked) - 1})" if len(asked) > 1 else "")
@@ -390,6 +390,15 @@ def tell_answered(store: Store, names: Sequence[str]) -> Notice | None:
             key = said[0].question.key if said else last.key
             return Notice(names, told, last.obstacle, key)
     return None
+
+
+def tell_about(about: str, titles: str) -> str:
+    """What a run is about, with the name of its tree, or of what asked, as people write it."""
+    name, colon, rest = about.partition(":")
+    kinds = {flow: kind for kind, flow in KINDS.items()}
+    name = kinds.get(name, name)
+    shown = name.replace("_", " ").capitalize() if name.isupper() or name in KINDS else name
+    return f"{shown} · {titles}{colon}{rest}" if titles else f"{shown}{colon}{rest}"
 
 
 def short(text: str) -> str:

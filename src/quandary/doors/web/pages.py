@@ -95,8 +95,9 @@ DAYS = 30
 MOST_QUESTIONS = 50
 WIDTH, HEIGHT = 600, 120
 _TIMES = ((10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (86400, "1 d"))
-PATIENCE = 0.05
-"""Seconds that somebody waits for figures before they see those of before, or none."""
+PATIENCE, QUICK = 0.05, 3_000
+"""Seconds that somebody waits for figures before they see those of before, or none; and how many
+entries are counted at once. With more, whoever opens the page sees it first."""
 
 
 class _Kept(NamedTuple):
@@ -137,6 +138,7 @@ def find_figures(store: Store, project: str | None = None) -> tuple[dict[str, An
 
 def _count(kept: _Kept, newest: int) -> None:
     with suppress(Exception):  # the server ends, or the store is away; whoever looks again sees
+        sleep(0 if kept.figures or newest <= QUICK else 5 * PATIENCE)
         for sign, one in kept.following.news(lambda *_: sleep(0.01)):  # others want to read too
             kept.sums.count(one, sign)
         kept.figures[:] = [(newest, gather_figures(kept.sums))]

@@ -11,6 +11,7 @@ import io
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -289,6 +290,18 @@ def compare(before: str, after: str, name: str) -> Markup:
     lines = before.splitlines(), after.splitlines()
     changes = "\n".join(unified_diff(*lines, f"a/{name}", f"b/{name}", lineterm=""))
     return render_diff(changes) if changes else Markup("")
+
+
+def render_any(text: str) -> Markup:
+    """A text that does not say what it is: JSON, a diff, or else Markdown."""
+    said = text.strip()
+    if said[:1] in ("{", "[") and said[-1:] in ("}", "]"):
+        with suppress(msgspec.DecodeError, RecursionError):
+            msgspec.json.decode(said)
+            return render_json(said)
+    if said.startswith(("diff ", "--- ")) and read_diff(said):
+        return render_diff(said)
+    return render(text)
 
 
 # -- tables, JSON, plain text --------------------------------------------------------------------

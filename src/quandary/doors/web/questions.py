@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from quandary.doors.web.access import Fields
-    from quandary.journal.entries import Began
+    from quandary.journal.entries import Began, Entry
     from quandary.journal.store import State, Store
     from quandary.model.asks import Annotation, Ask, Attachment, Field, Note, Question
     from quandary.model.tree import Option
@@ -153,19 +153,45 @@ def show_question(
     fields: Fields,
     problems: Mapping[int, str],
     beginning: tuple[Began, dict[str, Any]] | None = None,
+    entries: Sequence[Entry] = (),
 ) -> dict[str, Any] | None:
-    """The question that a run waits with, perhaps with what was filled in and could not stand."""
+    """The question that a run waits with, perhaps with what was filled in and could not stand.
+
+    With the entries of the run, also what changed since it was asked before.
+    """
     ask = state.ask
     if ask is None:
         return None
     began, arguments = beginning or read_beginning(store, state.run)
     return show_ask(ask, state.notes, fields, problems, find_pictures(state.run, arguments)) | {
         "key": ask.key,
+        "changes": _find_changes(ask, entries),
         "token": secrets.token_urlsafe(16),
         "attached": show_attachments(store, state.run, arguments, began.origin, fields),
         "person": ask.require == "person",
         "tree": _mark_tree(store, began.documents.get("tree", ""), ask),
     }
+
+
+def _find_changes(ask: Ask, entries: Sequence[Entry]) -> Markup:
+    """What a question was about when it was asked before in this run, against what it is about now.
+
+    Nothing where that only got longer.
+    """
+    one = ask.questions[0]
+    for entry in reversed([entry for entry in entries if entry.kind == "asked"]):
+        before = entry.read_matter().ask
+        if before is None or before.key == ask.key:
+            continue
+        if any((old.id, old.item) == (one.id, one.item) for old in before.questions):
+            alone = len(before.questions) == len(ask.questions) == 1  # else others' blocks differ
+            was, now = (
+                "\n\n".join((said.context, *(said.blocks if alone else ())))
+                for said in (before.preamble, ask.preamble)
+            )
+            gone = set(was.splitlines()) - set(now.splitlines())
+            return prose.compare(was, now, one.title or "text") if gone else Markup("")
+    return Markup("")
 
 
 def show_ask(
@@ -182,6 +208,7 @@ def show_ask(
     hints = ask.preamble.hints.split(" | ") if ask.preamble.hints else []
     return {
         "preamble": render(shown, pictures),
+        "changes": "",
         "hints": [hint for hint in hints if hint not in (wording.BLANK, wording.UP)],
         "attached": (),
         "notes": [note.text for note in new if note.kind != "held"],
@@ -198,9 +225,10 @@ def sheet(
 ) -> dict[str, Any]:
     """One question of a page, perhaps with what was filled in and could not stand."""
     where, text = tell_question(ask, question)
+    header = question.header if len(ask.questions) > 1 else ""  # it tells several apart
     return {
         "number": number,
-        "where": where,
+        "where": " › ".join(filter(None, (header, where))),
         "text": text,
         "question": question,
         "picked": fields.get(field(PICK, number), []),

@@ -45,9 +45,11 @@ from quandary.doors.web.inbox import (
     list_inbox,
     read_wanted,
     settings_of,
+    tell_about,
     tell_answered,
 )
 from quandary.doors.web.metrics import seconds_since
+from quandary.doors.web.prose import render_any
 from quandary.doors.web.questions import LONGEST_TEXT, read_fields, sheet, show_question
 from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected, Reused
 from quandary.journal import runs
@@ -68,8 +70,9 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 200
 MOST_STOPS = 200
-LONGEST = 4_000
-"""As many signs of one text as a page shows; `quandary log` and `report` have them all."""
+LONGEST, ROOM = 4_000, 60_000
+"""As many signs of one text as a page shows, and of all that it lays out; `quandary log` and
+`report` have them all."""
 SIGNS = {"done": "✓", "current": "▶", "next": "→", "skipped": "↷", "not taken": "×", "ahead": "·"}
 
 
@@ -133,7 +136,21 @@ def _walk(store: Store, run: str, *, under_way: bool) -> dict[str, Any] | None:
     # Whoever watches wants to see where it stands, and not where it once began.
     shown = story.stops[-MOST_STOPS:] if under_way else story.stops[:MOST_STOPS]
     told = {"words": words, "story": story, "pictures": pictures, "stops": shown}
-    return {**told, "left_out": len(story.stops) - len(shown), "working": working}
+    left_out = len(story.stops) - len(shown)
+    return {**told, "left_out": left_out, "working": working, "lay": _lay_out(ROOM)}
+
+
+def _lay_out(room: int) -> Callable[[str], Markup]:
+    """Lays out what agents wrote, until there is no more room; the rest is shown as it is."""
+
+    def lay(text: str) -> Markup:
+        nonlocal room
+        room -= len(text)
+        if room < 0:
+            return Markup("<pre tabindex=0 dir=auto>%s</pre>") % cut(text)
+        return render_any(text)
+
+    return lay
 
 
 def _track(store: Store, run: str) -> dict[str, Any] | None:
@@ -371,6 +388,7 @@ def run_page(
         wanted=wanted,
         undoable=last is not None and not last.obstacle and row.status == "done",
         origin=tell_origin(began),
+        about=_tell_about(store, beginning) if beginning else "",
         one_way=state.ask is not None and is_one_way(settings_of(row.project), state.ask),
         going=going,
         may_drive=may(caller, "start agents"),
@@ -378,10 +396,15 @@ def run_page(
         answers=changeable(row, entries),
         state=state,
         row=row,
-        question=show_question(store, state, fields or {}, problems or {}, beginning),
+        question=show_question(store, state, fields or {}, problems or {}, beginning, entries),
         problem=problem,
         **tell_run(store, state, entries, under_way=going is not None and going.under_way),
     )
+
+
+def _tell_about(store: Store, beginning: tuple[Began, dict[str, Any]]) -> str:
+    about = timeline.tell_beginning(store.document, *beginning)
+    return tell_about(about, timeline.list_titles(beginning[1]))
 
 
 def sentence(error: QuandaryError) -> str:

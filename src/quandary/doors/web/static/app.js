@@ -196,7 +196,7 @@ let lost = false;
 
 function listen() {
   let due = 0;
-  let last = 0;
+  let ready = 0;
   let runs = "";
   const refresh = async () => {
     const told = ` ${runs} `;
@@ -204,14 +204,18 @@ function listen() {
     if (document.getElementById("list")) await refreshList();
     if (page.run && page.page !== "together" && / (\*|hello) /.test(told) | told.includes(page.run)) await refreshRun();
   };
-  const soon = (event) => { // at most twice a second, however much happens
-    runs += ` ${event.data}`;
-    if (due) return;
-    due = setTimeout(() => {
+  const plan = () => { // at once, and the less often the longer it takes, however much happens
+    due = setTimeout(async () => {
+      const begun = Date.now();
+      await refresh().catch(() => {});
+      ready = Date.now() + Math.min(3 * (Date.now() - begun), 500);
       due = 0;
-      last = Date.now();
-      refresh().catch(() => {});
-    }, Math.max(80, last + 500 - Date.now()));
+      if (runs) plan();
+    }, Math.max(30, ready - Date.now()));
+  };
+  const soon = (event) => {
+    runs += ` ${event.data}`;
+    if (!due) plan();
   };
   const source = new EventSource("/events");
   source.addEventListener("news", soon);
