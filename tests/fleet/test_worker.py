@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,8 +36,6 @@ from quandary.settings.agents import Agent, Catalogue
 from walk_projects import DONE, GOOD, lucid
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fleets import Camp
 
 SILENT = {"tags": "NoValidation"}
@@ -420,3 +419,38 @@ def test_a_worker_resumes_the_parked_sessions_of_its_machine(
         assert ended(worker, signal.SIGTERM)[0] == 0
     assert said.read_text(encoding="utf-8").split()[:3] == ["-p", "--resume", SESSION]
     assert len(said.read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_an_agent_that_stops_goes_on_with_a_worker_of_its_machine(
+    camp: Camp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run waits for its answer; a worker elsewhere puts it back, and no attempt is used up."""
+    agent = Path(__file__).parents[1] / "agents" / "stopping_agent.py"
+    argv = [sys.executable, str(agent), str(camp.folder)]
+    words = {"argv": argv, "resume": [*argv, "--resume", "{session}"], "output": "json:result"}
+    words |= {"permissions": "ask", "ask": ["--settings", "{hooks}"], "session": "session_id"}
+    words |= {"stopped": "deferred_tool_use", "env": ["XDG_STATE_HOME"]}
+    lines = [f"{name} = {json.dumps(value)}\n" for name, value in words.items()]
+    camp.settings("".join(["[agents.STOPPER]\n", *lines]))
+    question = {"question": "Which level?", "options": [{"label": "Info"}, {"label": "Debug"}]}
+    asks = {"name": "AskUserQuestion", "input": {"questions": [question]}}
+    script = [[asks], {"completed": True, "comments": "done"}]
+    (camp.folder / "script.json").write_text(json.dumps(script), encoding="utf-8")
+    monkeypatch.setenv("XDG_STATE_HOME", str(camp.folder / "state"))
+    camp.draw(lucid({"1": {"text": "Do it", "cli": "STOPPER", **SILENT}}, ""))
+    (run,) = camp.queue()
+    camp.drain()
+    with camp.opened() as store:
+        state = driver.look(store, run)
+        assert state.ask is not None, state
+        reply = Reply((Answer(state.ask.key, ("B",)),))
+        driver.advance(store, run, reply, who="person", through="web")
+    here = os.uname()
+    there = os.uname_result((here.sysname, "elsewhere", here.release, here.version, here.machine))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "uname", lambda: there)
+        camp.drain()
+    assert camp.statuses() == {"waiting": 1}
+    camp.make_due()
+    camp.drain()
+    assert (camp.statuses(), attempts(camp, run)) == ({"done": 1}, [1])
