@@ -251,12 +251,16 @@ def decide_by_rule(
 
 
 def take_decision(store: Store, state: State, *, ruled: bool = False) -> dict[str, Any] | None:
-    """What was decided, which is used up by that; nothing where no person and no rule did."""
-    if state.deed is not None:
-        done = permits.take_use(store, HOOK, state)
-        state = done if done is not None else driver.look(store, state.run)
-    found = driver.answer_of(store, state.run) if state.status == "done" else None
-    return state.result if found is not None and (ruled or found[0].in_person) else None
+    """What was decided, which is used up by that; nothing where no person and no rule did.
+
+    What somebody else has used does not count a second time.
+    """
+    allowed = state.deed is not None
+    used = permits.take_use(store, HOOK, state) if allowed else state
+    if used is None or used.status != "done" or (not allowed and used.result.get("used")):
+        return None
+    found = driver.answer_of(store, state.run)
+    return used.result if found is not None and (ruled or found[0].in_person) else None
 
 
 def begin_permit(

@@ -75,9 +75,8 @@ def park_permission(
         state = permissions.begin_permit(store, stop, project, None, parked=parked)
         if aside := _set_aside(store, session, [state]):
             return aside
-        over = state.status == "done" and state.result.get("used")
-        result = None if over else permissions.take_decision(store, state)
-        hand_over(store, HOOK, driver.look(store, state.run))
+        result, state = permissions.take_decision(store, state), driver.look(store, state.run)
+        hand_over(store, HOOK, state)
         if result is None:
             return hooks.make_decision("deny", f"{why_over(store, state)}.")
     return None if result is None else _tell_before(stop, result)
