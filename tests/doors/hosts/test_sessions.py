@@ -254,6 +254,26 @@ def test_what_somebody_else_has_used_is_not_handed_over(headless: Project, tmp_p
     assert "used already" in said["permissionDecisionReason"]
 
 
+def test_an_answer_covers_only_what_was_shown_under_its_id(headless: Project) -> None:
+    """A call that comes back with another input or another question is asked about anew."""
+    pre(headless, **BASH)
+    (run,) = waiting(headless)
+    say(headless, run, "ONE")
+    other = {**BASH, "tool_input": {"command": "touch other.txt"}}
+    assert pre(headless, **other)["permissionDecision"] == "defer"
+    (another,) = waiting(headless)
+    assert another != run
+    say(headless, another, "NO")
+    assert pre(headless, **BASH)["permissionDecision"] == "allow"
+    pre(headless, "toolu_9")
+    (asked,) = waiting(headless)
+    answer(headless, asked)
+    options = [{"label": "Keep"}, {"label": "Overwrite"}]
+    changed = {"questions": [{**QUESTION, "options": options}]}
+    assert pre(headless, "toolu_9", tool_input=changed)["permissionDecision"] == "defer"
+    assert len(waiting(headless)) == 1
+
+
 def test_a_parked_permission_is_denied_with_words(headless: Project) -> None:
     """The words reach the agent, and the session can be resumed for that."""
     pre(headless, **BASH)

@@ -250,8 +250,11 @@ class ToolCall(NamedTuple):
     asker: Asker = Asker()
 
     def record_name(self, question: Question) -> str:
-        """What the record of a question is found by."""
-        return f"hook\n{self.session}\n{self.id}\n{question.key}" if self.id else ""
+        """What the record of a question is found by: another one with its id has another."""
+        options = [(one.label, one.description) for one in question.choices]
+        shown = msgspec.json.encode((question.text, options, question.multi))
+        known = f"{question.key}\n{sha256(shown).hexdigest()[:16]}"
+        return f"hook\n{self.session}\n{self.id}\n{known}" if self.id else ""
 
     def text(self, question: Question) -> str:
         """The question to the letter, which is how the host finds its answer."""

@@ -273,7 +273,7 @@ def begin_permit(
 ) -> State:
     """Begin the run of a stop; a rule decides it at once, as a policy with the rule's name.
 
-    What a session is parked with is begun once, however often its host asks.
+    What a session is parked with is begun once, however often its host asks about the same input.
     """
     ruled = None
     if verdict is not None:
@@ -291,7 +291,9 @@ def begin_permit(
         documents=documents,
         project=project,
         **HOOK.source,
-        name=parked.name if parked else stop.name + chance.stamp(chance.now()),
+        name=(parked.name + stop.request.digest)
+        if parked
+        else stop.name + chance.stamp(chance.now()),
         once=parked is not None,
         expires=chance.now() + timedelta(seconds=wait + MARGIN) if wait else None,
         asker=stop.asker,
