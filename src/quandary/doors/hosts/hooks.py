@@ -23,6 +23,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime, timedelta
@@ -43,19 +44,15 @@ from quandary.journal import chance
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered, Asked, Asker, Noted, sha256
 from quandary.journal.policy import read_policy
-from quandary.journal.store import NoStore, open_store
+from quandary.journal.store import NoStore, State, Store, open_store
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Outcome, Preamble, Question, Reading, Reply
 from quandary.model.calls import STEP
 from quandary.model.text import LETTERS
-from quandary.settings import project_of, read_settings, state_folder, user_settings
+from quandary.settings import Settings, project_of, read_settings, state_folder, user_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from quandary.desk.walks import Parked
-    from quandary.journal.store import State, Store
-    from quandary.settings import Settings
 
 _SERVED: ContextVar[tuple[Store, Callable[[], bool]] | None] = ContextVar("_SERVED", default=None)
 """The store of a server that answers a hook itself, and whether the host still waits for that."""

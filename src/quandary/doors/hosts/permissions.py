@@ -9,6 +9,7 @@ hook race, the hook after the tool tells what was allowed there.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.desk import permits, reply
-from quandary.desk.permits import Rule, find_rule, read_rules
+from quandary.desk.permits import Rule, Verdict, find_rule, read_rules
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.hooks import HOOK, MARGIN
 from quandary.errors import ParseError, Rejected
@@ -30,9 +31,6 @@ from quandary.model.requests import PLANS, PermitRequest, name_action
 from quandary.settings import project_of, user_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from quandary.desk.permits import Verdict
     from quandary.desk.walks import Parked
     from quandary.journal.store import State, Store
 
