@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,9 +32,11 @@ from quandary.journal import runs as driver
 from quandary.journal.entries import Noted
 from quandary.model.asks import Answer, Reply
 from quandary.settings.agents import Agent, Catalogue
-from walk_projects import DONE, GOOD, lucid
+from walk_projects import DONE, GOOD, lucid, stopping
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fleets import Camp
 
 SILENT = {"tags": "NoValidation"}
@@ -425,17 +426,7 @@ def test_an_agent_that_stops_goes_on_with_a_worker_of_its_machine(
     camp: Camp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run waits for its answer; a worker elsewhere puts it back, and no attempt is used up."""
-    agent = Path(__file__).parents[1] / "agents" / "stopping_agent.py"
-    argv = [sys.executable, str(agent), str(camp.folder)]
-    words = {"argv": argv, "resume": [*argv, "--resume", "{session}"], "output": "json:result"}
-    words |= {"permissions": "ask", "ask": ["--settings", "{hooks}"], "session": "session_id"}
-    words |= {"stopped": "deferred_tool_use", "env": ["XDG_STATE_HOME"]}
-    lines = [f"{name} = {json.dumps(value)}\n" for name, value in words.items()]
-    camp.settings("".join(["[agents.STOPPER]\n", *lines]))
-    question = {"question": "Which level?", "options": [{"label": "Info"}, {"label": "Debug"}]}
-    asks = {"name": "AskUserQuestion", "input": {"questions": [question]}}
-    script = [[asks], {"completed": True, "comments": "done"}]
-    (camp.folder / "script.json").write_text(json.dumps(script), encoding="utf-8")
+    camp.settings(stopping(camp.folder))
     monkeypatch.setenv("XDG_STATE_HOME", str(camp.folder / "state"))
     camp.draw(lucid({"1": {"text": "Do it", "cli": "STOPPER", **SILENT}}, ""))
     (run,) = camp.queue()
