@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from quandary.desk.walks import Parked
     from quandary.journal.store import State, Store
 
+LARGEST = 1_000_000
+"""Bytes of an input; nobody reads a larger one in the inbox, so its host asks by itself."""
 KNOWN_HOSTS = ("claude", "codex", "copilot", "gemini", "qwen")
 KEYS = ("route", "tools", "wait", "ask", "rules", "park")
 PARKED = (
@@ -135,11 +137,13 @@ def read_stop(said: dict[str, Any], host: str, folder: str) -> Stop | None:
             given = msgspec.json.decode(given)
     if not isinstance(tool, str) or not isinstance(given, dict):
         return None
+    if len(text := msgspec.json.encode(given)) > LARGEST:
+        return None
     grants = _find_grants(said.get("permission_suggestions"))
     mode = said.get("permission_mode")
     request = PermitRequest(
         action=name_action(tool),
-        input=msgspec.json.format(msgspec.json.encode(given), indent=2).decode(),
+        input=msgspec.json.format(text, indent=2).decode(),
         tool=tool,
         folder=folder,
         host=host,
