@@ -4,7 +4,8 @@ BIN := .venv/bin
 
 .PHONY: demo test check bench load stress pictures clean compiled hosts
 
-demo: compiled
+demo: .venv/.ready
+	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python examples/demo.py
 
 test: check compiled .venv/.node .venv/.chromium
@@ -21,7 +22,7 @@ bench: compiled .venv-bench/.installed
 	for one in parsing charts reading journal items commands agents walking inbox waiting triage; do \
 		echo "-- $$one"; $(BIN)/python benchmarks/$$one.py || missed=1; \
 	done; \
-	for one in peers postgres_peers; do \
+	for one in peers postgres_peers fleet_peers; do \
 		echo "-- $$one"; .venv-bench/bin/python benchmarks/$$one.py || missed=1; \
 	done; \
 	exit $$missed
@@ -98,9 +99,16 @@ clean:
 	rm -rf .venv .venv-adapters .venv-bench .venv-fuzz build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.venv/.installed: pyproject.toml
-	@echo "Setting up .venv; this takes a minute or two, once."
+# The program by itself, which is all that a look at it needs.
+.venv/.ready: pyproject.toml
+	@echo "Setting up .venv; this takes a moment, once."
 	@$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+# And with everything that its doors and its tests need.
+.venv/.installed: .venv/.ready
+	@echo "Installing what the tests need; this takes a minute or two, once."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' --group dev
 	@touch $@

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import types
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -16,14 +17,13 @@ import psycopg
 from asking import CONTEXT, answer, asked
 from asking import begin as begin_questions
 from asking import reply as reply_to
-from quandary.journal import runs
+from quandary.journal import chance, runs
 from quandary.journal.postgres import PostgresStore
 from quandary.journal.progress import FLOWS
 from quandary.model.calls import Call, Output
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
-    from pathlib import Path
 
 STEPS = 20
 """Steps of a run, and questions of one that asks."""
@@ -87,6 +87,37 @@ def bare(place: Path, _keep: str) -> Iterator[str | None]:
             for one in said:
                 connection.execute("INSERT INTO bare VALUES (%s)", (one,))
             yield " ".join(said)
+
+
+def same(place: Path, _keep: str) -> Iterator[str | None]:
+    """Bare psycopg plays runs of questions: the statements of one, their values made beforehand.
+
+    It makes, digests and understands nothing; all that differs from run to run is its name.
+    """
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    from databases import recorded  # noqa: PLC0415 - the tests' own, found only now
+
+    store = opened(place)
+    with recorded() as statements:
+        state = begin_questions(store, STEPS)
+        for number in range(STEPS):
+            state = reply_to(store, state, number)
+    store.close()
+    chosen = " ".join(state.result["chosen"])
+    written = (one for one in statements if "INTO" in one[0] or "FOR UPDATE" in one[0])
+    (newest, _), last, begin, *moves = written
+    with psycopg.connect(place.read_text(encoding="utf-8"), autocommit=True) as connection:
+        require_durable(connection)
+        yield None
+        while True:
+            name = chance.new_id(chance.now(), None)
+            with connection.pipeline(), connection.transaction():
+                _, _, runs, _ = connection.execute(newest, binary=True).fetchone() or ()
+                connection.execute(last[0], (name, last[1][1], runs + 1), binary=True)
+                connection.execute(begin[0], begin[1] | {"id": name, "number": runs + 1})
+            for sql, values in moves:
+                connection.execute(sql, values | {"id": name}).fetchall()
+            yield chosen
 
 
 def opened(place: Path) -> PostgresStore:

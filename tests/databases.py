@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import psycopg
 
@@ -166,6 +167,24 @@ def _programs(folder: Path) -> Path:
                 shutil.copytree(part, folder / part.relative_to(package.parent))
         return folder / installed.relative_to(package.parent) / "bin"
     return installed / "bin"
+
+
+@contextmanager
+def recorded() -> Iterator[list[tuple[str, Any]]]:
+    """Within it, every statement that this process sends to a server is kept, with its values."""
+    kept: list[tuple[str, Any]] = []
+
+    def watched(execute: Any) -> Any:  # noqa: ANN401 - of either kind of cursor
+        def record(self: Any, query: Any, values: Any = None, **how: Any) -> Any:  # noqa: ANN401
+            kept.append((str(query), values))
+            return execute(self, query, values, **how)
+
+        return record
+
+    with ExitStack() as stack:
+        for kind in (psycopg.Cursor, psycopg.AsyncCursor):
+            stack.enter_context(patch.object(kind, "execute", watched(kind.execute)))
+        yield kept
 
 
 _DIALECT = {

@@ -206,7 +206,7 @@ def test_whoever_can_answer_is_asked_and_the_run_goes_on(house: House) -> None:
 def test_a_call_that_nobody_saw_the_end_of_counts_as_tried(house: House) -> None:
     """The next process makes a further attempt; what was recorded is not made again."""
     run = house.begin(TWO).run
-    assert has_begun(house.store, run)
+    assert has_begun(runs.open_run(house.store, run))
     state = asyncio.run(house.driver.drive(run))
     assert state.status == "done"
     assert [step["attempts"] for step in state.result["steps"]] == [2, 1]
@@ -223,7 +223,7 @@ def test_calls_that_follow_an_answer_are_not_begun_yet(house: House) -> None:
     drawn = chart(START, Step("a", "Go?", tags=("HUMAN",)), task("b"), routes="s>a a>b")
     state = walks.answer(house.store, house.begin(drawn), "DONE")
     assert state.calls
-    assert not has_begun(house.store, state.run)
+    assert not has_begun(runs.open_run(house.store, state.run))
     state = asyncio.run(house.driver.drive(state.run))
     assert [step["attempts"] for step in state.result["steps"]] == [1, 1]
     assert "started" in house.kinds(state.run)

@@ -113,27 +113,25 @@ def test_a_worker_that_was_presumed_dead_does_no_harm(camp: Camp) -> None:
     store = open_shared(camp.url)
 
     async def scene() -> None:
-        async with JobQueue(store) as queue:
-            slow, quick = await queue.register(1.0), await queue.register(60.0)
-            job = await queue.take(["ANN@walk.1"], slow)
-            assert job is not None
-            camp.rows(
-                "UPDATE fleet_worker SET seen = now() - interval '1 hour' WHERE id = %s", slow
-            )
-            assert await queue.rescue(quick, ()) == [run]
-            assert await queue.rescue(quick, ()) == []
-            assert await queue.take(["ANN@walk.1"], slow) is None
-            await queue.settle(job, JobEnd("done"))
-            assert camp.jobs() == [(run, "due")]
-            again = await queue.take(["ANN@walk.1"], quick)
-            assert again is not None
-            for kind in ("done", "failed", "back"):
-                await queue.settle(job, JobEnd(kind))
-            assert camp.jobs() == [(run, "taken")]
-            assert not await queue.beat(slow)
-            assert await queue.beat(quick)
-            await queue.settle(again, JobEnd("done"))
-            assert camp.jobs() == []
+        queue = JobQueue(store)
+        slow, quick = await queue.register(1.0), await queue.register(60.0)
+        job = await queue.take(["ANN@walk.1"], slow)
+        assert job is not None
+        camp.rows("UPDATE fleet_worker SET seen = now() - interval '1 hour' WHERE id = %s", slow)
+        assert await queue.rescue(quick, ()) == [run]
+        assert await queue.rescue(quick, ()) == []
+        assert await queue.take(["ANN@walk.1"], slow) is None
+        await queue.settle(job, JobEnd("done"))
+        assert camp.jobs() == [(run, "due")]
+        again = await queue.take(["ANN@walk.1"], quick)
+        assert again is not None
+        for kind in ("done", "failed", "back"):
+            await queue.settle(job, JobEnd(kind))
+        assert camp.jobs() == [(run, "taken")]
+        assert not await queue.beat(slow)
+        assert await queue.beat(quick)
+        await queue.settle(again, JobEnd("done"))
+        assert camp.jobs() == []
 
     asyncio.run(scene())
     store.close()
@@ -170,13 +168,13 @@ def test_nobody_is_presumed_dead_by_a_server_that_was_away(camp: Camp) -> None:
     store = open_shared(camp.url)
 
     async def scene() -> None:
-        async with JobQueue(store) as queue:
-            worker = await queue.register(3e8)
-            await queue.take(["ANN@walk.1"], worker)
-            camp.rows("UPDATE fleet_worker SET seen = now() - interval '10 years'")
-            assert await queue.rescue(0, ()) == []
-            camp.rows("UPDATE fleet_worker SET silence = 0.01")
-            assert await queue.rescue(0, ()) == [run]
+        queue = JobQueue(store)
+        worker = await queue.register(3e8)
+        await queue.take(["ANN@walk.1"], worker)
+        camp.rows("UPDATE fleet_worker SET seen = now() - interval '10 years'")
+        assert await queue.rescue(0, ()) == []
+        camp.rows("UPDATE fleet_worker SET silence = 0.01")
+        assert await queue.rescue(0, ()) == [run]
 
     asyncio.run(scene())
     store.close()
@@ -189,11 +187,11 @@ def test_a_run_that_a_worker_took_without_hearing_of_it_is_put_back(camp: Camp) 
     store = open_shared(camp.url)
 
     async def scene() -> None:
-        async with JobQueue(store) as queue:
-            worker = await queue.register(60.0)
-            for _ in range(2):
-                await queue.take(["ANN@walk.1"], worker)
-            assert await queue.rescue(worker, [run]) == [other]
+        queue = JobQueue(store)
+        worker = await queue.register(60.0)
+        for _ in range(2):
+            await queue.take(["ANN@walk.1"], worker)
+        assert await queue.rescue(worker, [run]) == [other]
 
     asyncio.run(scene())
     store.close()
@@ -205,11 +203,11 @@ def test_each_worker_says_itself_how_long_it_may_be_silent(camp: Camp) -> None:
     store = open_shared(camp.url)
 
     async def scene() -> None:
-        async with JobQueue(store) as queue:
-            for silence in (60.0, 0.01):
-                await queue.register(silence)
-            camp.rows("UPDATE fleet_worker SET seen = now() - interval '5 seconds'")
-            await queue.rescue(0, ())
+        queue = JobQueue(store)
+        for silence in (60.0, 0.01):
+            await queue.register(silence)
+        camp.rows("UPDATE fleet_worker SET seen = now() - interval '5 seconds'")
+        await queue.rescue(0, ())
 
     asyncio.run(scene())
     store.close()

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import databases
 from fleets import COUNTING, ended, patched, until
 from quandary.agents.calling import Surroundings
 from quandary.desk.walks import SET_ASIDE, STOPPED
@@ -32,7 +33,7 @@ from quandary.journal import runs as driver
 from quandary.journal.entries import Noted
 from quandary.model.asks import Answer, Reply
 from quandary.settings.agents import Agent, Catalogue
-from walk_projects import DONE, GOOD, lucid, stopping
+from walk_projects import DONE, GOOD, lucid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,6 +58,30 @@ def attempts(camp: Camp, run: str) -> list[int]:
 def notes(camp: Camp, run: str) -> list[str]:
     """The kinds of notes that a run has."""
     return [body.kind for body in camp.entries(run) if isinstance(body, Noted)]
+
+
+# -- what a job costs ----------------------------------------------------------------------------
+
+
+def test_a_job_takes_eight_statements_at_most_and_a_further_step_one(camp: Camp) -> None:
+    """Taken, locked, read, begun, journalled, unlocked, settled; charts are read once for all.
+
+    What is told to listeners does not count, nor what a worker does once, or now and then.
+    """
+
+    def count(runs: int) -> int:
+        camp.queue(*items(runs))
+        with databases.recorded() as statements:
+            camp.drain(concurrency=1, heartbeat=60.0)
+        return sum("AS run" not in sql and ", false)" not in sql for sql, _ in statements)
+
+    camp.draw(lucid({"1": {"text": "Write it", **SILENT}}, ""))
+    few, more = count(2), count(7)
+    camp.draw(TWO)
+    longer = count(7)
+    assert 5 < (more - few) / 5 <= 8
+    assert 1 <= (longer - more) / 7 < 1.5
+    assert camp.statuses() == {"done": 16}
 
 
 # -- many at once --------------------------------------------------------------------------------
@@ -420,28 +445,3 @@ def test_a_worker_resumes_the_parked_sessions_of_its_machine(
         assert ended(worker, signal.SIGTERM)[0] == 0
     assert said.read_text(encoding="utf-8").split()[:3] == ["-p", "--resume", SESSION]
     assert len(said.read_text(encoding="utf-8").splitlines()) == 1
-
-
-def test_an_agent_that_stops_goes_on_with_a_worker_of_its_machine(
-    camp: Camp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The run waits for its answer; a worker elsewhere puts it back, and no attempt is used up."""
-    camp.settings(stopping(camp.folder))
-    monkeypatch.setenv("XDG_STATE_HOME", str(camp.folder / "state"))
-    camp.draw(lucid({"1": {"text": "Do it", "cli": "STOPPER", **SILENT}}, ""))
-    (run,) = camp.queue()
-    camp.drain()
-    with camp.opened() as store:
-        state = driver.look(store, run)
-        assert state.ask is not None, state
-        reply = Reply((Answer(state.ask.key, ("B",)),))
-        driver.advance(store, run, reply, who="person", through="web")
-    here = os.uname()
-    there = os.uname_result((here.sysname, "elsewhere", here.release, here.version, here.machine))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "uname", lambda: there)
-        camp.drain()
-    assert camp.statuses() == {"waiting": 1}
-    camp.make_due()
-    camp.drain()
-    assert (camp.statuses(), attempts(camp, run)) == ({"done": 1}, [1])

@@ -14,7 +14,7 @@ import os
 import tempfile
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
 import msgspec
 
@@ -24,6 +24,7 @@ from quandary.desk.walks import STARTED, STOPPED, THROUGH, has_begun
 from quandary.errors import AlreadyAnswered, QuandaryError, Rejected
 from quandary.journal import runs
 from quandary.journal.entries import Source, sha256
+from quandary.journal.progress import complete_types
 from quandary.model.asks import Note
 from quandary.model.calls import Call, Decision, Output, fold
 from quandary.settings import reading_agent, state_folder, user_settings
@@ -31,7 +32,11 @@ from quandary.settings.agents import Catalogue, read_catalogue
 from quandary.settings.files import read_text, write_text
 
 if TYPE_CHECKING:
-    from quandary.journal.store import State, Store
+    from quandary.journal.runs import OpenRun
+    from quandary.journal.store import Run, State, Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 INTERRUPTED = "It was interrupted: whoever ran it was gone before it ended."
 LOOK_EVERY = 2.0
@@ -79,33 +84,65 @@ class Driver:
         self.taken_up = 0
         """How many there were in all."""
         self.make_call: Callable[[Call, Catalogue, Surroundings], Awaitable[Output]] = make_call
+        self.prepare: Callable[[OpenRun], Awaitable[Surroundings]] | None = None
+        """Says where the agents of a run work, or refuses, before anything is spent."""
         self.noted = process.notes_of(store)
         """Where it is noted which programs run."""
         process.note_programs(self.noted)
+        complete_types()
 
     async def begin(self, start: Callable[[], State]) -> State:
         """Begin a run, and drive it."""
         state = start()
         with self.store.lock_run(state.run):
+            await aside(self._say_begun, state)
             return await self._drive(state, self.around)
 
     async def drive(
-        self, run: str, around: Surroundings | None = None, again: Source | None = None
+        self,
+        run: str,
+        around: Surroundings | None = None,
+        again: Source | None = None,
+        *,
+        row: Run | None = None,
     ) -> State:
-        """Resume a run; calls that another process left open count as tried.
+        """Resume a run, whose `row` may be known; calls that another process left open count as
+        tried.
 
         With `again`, one that has failed is tried anew where it failed, on the word of that source.
         """
-        with self.store.lock_run(run):
-            await asyncio.to_thread(process.end_leftovers, self.noted)
-            state = runs.look(self.store, run)
-            if again is not None and state.status == "failed":
-                state = runs.retry(self.store, run, **again._asdict())
-            elif has_begun(self.store, run):
-                for call in state.calls:
-                    lost = Output(call.key, error=INTERRUPTED, interrupted=True)
-                    state = self._record(run, lost)
-            return await self._drive(state, around or self.around)
+        with contextlib.ExitStack() as held:
+            handle = await aside(self._open, held, run, row)
+            if around is None:
+                around = await self.prepare(handle) if self.prepare else self.around
+            state = await aside(self._take_up, handle, again)
+            return await self._drive(state, around)
+
+    def _open(self, held: contextlib.ExitStack, run: str, row: Run | None) -> OpenRun:
+        held.enter_context(self.store.lock_run(run))
+        process.end_leftovers(self.noted)
+        return runs.open_whole(self.store, run, row)
+
+    def _take_up(self, run: OpenRun, again: Source | None) -> State:
+        if again is not None and run.state.status == "failed":
+            return self._say_begun(runs.retry(self.store, run.id, **again._asdict()))
+        state = run.state
+        if not has_begun(run):
+            return self._say_begun(state, run)
+        for call in state.calls:
+            lost = Output(call.key, error=INTERRUPTED, interrupted=True)
+            state = self._record(run.id, lost)
+        return state
+
+    def _say_begun(self, state: State, run: OpenRun | None = None) -> State:
+        """Have the journal say that the calls which wait are being made, unless it does."""
+        run = run or runs.open_run(self.store, state.run)
+        for call in state.calls:
+            _require_here(call)
+        if state.calls and not has_begun(run):
+            note = Note(STARTED, "The agents are being asked.")
+            runs.add_note(self.store, run.build(), note, who="agent", through=THROUGH)
+        return state
 
     async def all(self, work: Sequence[Callable[[], Awaitable[State]]], jobs: int) -> list[State]:
         """Drive runs, so many at a time; another one is begun when there is room for it."""
@@ -133,14 +170,11 @@ class Driver:
         while True:
             for call in state.calls:
                 _require_here(call)
-            if state.calls and not has_begun(self.store, run):
-                note = Note(STARTED, "The agents are being asked.")
-                runs.note(self.store, run, note, who="agent", through=THROUGH)
             state = await self._make_calls(state, around)
             answered = self.reply(state) if state.ask is not None else None
             if answered is None:
                 break
-            state = answered
+            state = await aside(self._say_begun, answered)
         del self.under_way[run]
         self.watcher.stands(state)
         return state
@@ -162,14 +196,11 @@ class Driver:
                 )
                 for task in done:
                     del making[task]
-                    state = self._record(run, task.result())
+                    output = task.result()
+                    state = await aside(self._record, run, output)
+                    self.watcher.came(run, output)
                 if not done:
-                    if self.store.has_lost(run):
-                        raise Rejected(
-                            f"run {run} is being driven by another process, which took it when the "
-                            "connection to the store was lost; its agents were stopped here"
-                        )
-                    state = self._look_again(state)
+                    state = await aside(self._look_again, state)
         except asyncio.CancelledError:
             await self._stop(run, making)
             raise
@@ -185,11 +216,15 @@ class Driver:
             state = runs.look(self.store, run)
             if state.status == "waiting":
                 raise Rejected(f"run {run} is being driven by another process") from None
-        self.watcher.came(run, output)
         return state
 
     def _look_again(self, state: State) -> State:
         """The state, unless somebody ended the run meanwhile, or its time is up."""
+        if self.store.has_lost(state.run):
+            raise Rejected(
+                f"run {state.run} is being driven by another process, which took it when the "
+                "connection to the store was lost; its agents were stopped here"
+            )
         row = self.store.run(state.run)
         if row is not None and row.status == "waiting" and not row.expires:
             return state
@@ -208,6 +243,20 @@ class Driver:
                 command = "walk --resume" if state.flow == "walk" else "next"
                 text = f"The agents were stopped. Resume with: quandary {command} {run}"
                 runs.note(self.store, run, Note(STOPPED, text), who="agent", through=THROUGH)
+
+
+async def aside(act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Do what waits for the disk in a thread, so that other runs go on.
+
+    Whoever is told to stop meanwhile stops when it is done: nothing is written behind their back.
+    """
+    work = asyncio.ensure_future(asyncio.to_thread(act, *args, **kwargs))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        work.exception()  # nobody hears of that any more
+        raise
 
 
 def _require_here(call: Call) -> None:

@@ -29,6 +29,7 @@ from quandary.settings.trust import require_agents
 
 if TYPE_CHECKING:
     from quandary.desk.notices import Watch
+    from quandary.journal.runs import OpenRun
     from quandary.journal.store import Run, State, Store
 
 log = logging.getLogger("quandary.serve")
@@ -217,17 +218,14 @@ class Walks:
                 runs.note_behind(self.store, row, NOT_RESUMED, "", "", why, **said_by)
 
 
-def has_begun(store: Store, run: str) -> bool:
+def has_begun(run: OpenRun) -> bool:
     """Whether somebody has begun to make the calls that wait, and not said that they stopped.
 
     Calls that follow a person's answer wait until somebody comes who makes them. Where a person
     wants to be asked about interruptions, having stopped is one.
     """
-    row = store.run(run)
-    if row is None or row.waits != "agent":
-        return False
-    found = False
-    for entry in store.entries(run, after=row.asked - 1):
+    row, found = run.row, False
+    for entry in run.entries[row.asked - 1 :] if row.waits == "agent" else ():
         body = entry.read()
         if isinstance(body, Called):
             # Who begins a walk with a command makes its first calls; an answer makes none.
@@ -235,7 +233,7 @@ def has_begun(store: Store, run: str) -> bool:
         elif isinstance(body, Noted) and body.kind in (STARTED, SET_ASIDE):
             found = body.kind == STARTED
         elif isinstance(body, Noted) and body.kind == STOPPED:
-            defaults = arguments_of(store, run).get("defaults") or {}
+            defaults = run.arguments.get("defaults") or {}
             found = defaults.get("on_interrupted") == "ask"
     return found
 

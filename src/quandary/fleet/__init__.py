@@ -8,12 +8,13 @@ import re
 import socket
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple, TypeVar
 
 from quandary import __version__
+from quandary.agents.driving import aside
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal.progress import FLOWS, version_of
-from quandary.journal.store import Run, Store, open_store, place_of
+from quandary.journal.store import TABLES, Run, Store, open_store, place_of
 from quandary.model.calls import fold
 
 if TYPE_CHECKING:
@@ -337,29 +338,34 @@ class Job(NamedTuple):
     queue: str
     attempts: int
     worker: int
+    row: Run
 
 
 _REGISTER: LiteralString = """
     INSERT INTO fleet_worker (silence, host, version)
     VALUES (%(silence)s, %(host)s, %(version)s) RETURNING id
 """
-_TAKE: LiteralString = """
-    UPDATE fleet_run SET worker = %(worker)s, due = NULL WHERE run = (
+_SOON: LiteralString = "set_config('synchronous_commit', 'off', true)"
+"""Has a statement not wait for the disk. Before a program starts, the journal does; and what is not
+known of a run that was settled is that it was: it is put back, and found to be done."""
+_TAKE: LiteralString = f"""
+    UPDATE fleet_run SET worker = %(worker)s, due = NULL
+    FROM run AS row WHERE row.id = fleet_run.run AND fleet_run.run = (
         SELECT run FROM fleet_run
         WHERE due <= now() AND worker IS NULL AND queue = ANY(%(queues)s)
             AND EXISTS (SELECT 1 FROM fleet_worker WHERE id = %(worker)s)
         ORDER BY due LIMIT 1 FOR UPDATE SKIP LOCKED
-    ) RETURNING run, queue, attempts, worker
-"""
-_SETTLE: LiteralString = """
+    ) RETURNING {_SOON}, fleet_run.run, queue, attempts, worker, row.{", row.".join(TABLES["run"])}
+"""  # noqa: S608 - our own names
+_SETTLE: LiteralString = f"""
     UPDATE fleet_run SET worker = NULL,
         attempts = CASE %(kind)s WHEN 'done' THEN 0 ELSE attempts + (%(pause)s > 0)::int END,
         due = CASE %(kind)s WHEN 'back' THEN least(due, now() + %(pause)s * interval '1 second')
             ELSE due END,
         failed = %(kind)s = 'failed' AND due IS NULL
     WHERE run = %(run)s AND worker = %(worker)s
-    RETURNING CASE WHEN due <= now() THEN pg_notify('fleet', '')::text END
-"""
+    RETURNING {_SOON}, CASE WHEN due <= now() THEN pg_notify('fleet', '')::text END
+"""  # noqa: S608 - our own words
 _RESCUE: LiteralString = """
     WITH rescued AS (
         UPDATE fleet_run SET worker = NULL, due = least(due, now())
@@ -378,31 +384,13 @@ _SILENT: LiteralString = """
 
 
 class JobQueue:
-    """The queue of a store, as workers use it, over connections of its own."""
+    """The queue of a store, as workers use it."""
 
     def __init__(self, store: PostgresStore) -> None:
-        from psycopg_pool import AsyncConnectionPool  # noqa: PLC0415 - an extra
-
+        self.store = store
         self.place = store.path
         self.away = False
         """The server could not be reached the last time."""
-        self._conninfo = store.conninfo
-        self._pool = AsyncConnectionPool(
-            store.conninfo,
-            kwargs={"autocommit": True},
-            min_size=1,
-            max_size=2,
-            timeout=5.0,
-            reconnect_timeout=1.0,
-            open=False,
-        )
-
-    async def __aenter__(self) -> Self:
-        await self._pool.open()
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self._pool.close()
 
     async def queues(self) -> list[Queue]:
         """Every queue that a run was ever put into."""
@@ -414,8 +402,11 @@ class JobQueue:
 
         There is none for a worker that was presumed dead; its next sign of life tells it so.
         """
-        rows = await self._rows(_TAKE, queues=list(queues), worker=worker)
-        return Job(*rows[0]) if rows else None
+        for _, run, queue, attempts, _, *row in await self._rows(
+            _TAKE, queues=list(queues), worker=worker
+        ):
+            return Job(run, queue, attempts, worker, Run(*row))
+        return None
 
     async def settle(self, job: Job, end: JobEnd) -> None:
         """Record what became of a run, if it is still the worker's."""
@@ -459,7 +450,8 @@ class JobQueue:
         from psycopg import AsyncConnection  # noqa: PLC0415 - an extra
 
         async def attempt() -> None:
-            async with await AsyncConnection.connect(self._conninfo, autocommit=True) as connection:
+            place = self.store.conninfo
+            async with await AsyncConnection.connect(place, autocommit=True) as connection:
                 await connection.execute("LISTEN fleet")
                 wake()
                 async for _ in connection.notifies():
@@ -469,11 +461,11 @@ class JobQueue:
             await self._patiently(attempt)
 
     async def _rows(self, sql: LiteralString, **values: object) -> list[tuple[Any, ...]]:
-        async def attempt() -> list[tuple[Any, ...]]:
-            async with self._pool.connection() as connection:
-                return await (await connection.execute(sql, values)).fetchall()
+        def attempt() -> list[tuple[Any, ...]]:
+            with self.store.once() as connection:
+                return connection.execute(sql, values, binary=True).fetchall()
 
-        return await self._patiently(attempt)
+        return await self._patiently(partial(aside, attempt))
 
     async def _patiently(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Do something with the server; while it is away, wait for it."""

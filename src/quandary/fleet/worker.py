@@ -9,25 +9,28 @@ import os
 import signal
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
 from quandary.agents.calling import Surroundings, logged_out, make_call, obstacles
-from quandary.agents.driving import Driver
+from quandary.agents.driving import Driver, aside
 from quandary.agents.process import catching
-from quandary.desk.reply import actions, arguments_of
+from quandary.desk.reply import actions
 from quandary.desk.walks import SET_ASIDE, find_answered, launch
 from quandary.errors import NotFound, QuandaryError, Rejected, StoreError
 from quandary.fleet import THROUGH, Job, JobEnd, JobQueue, Queue, takeable
 from quandary.journal import runs
+from quandary.journal.entries import Source
 from quandary.model.asks import Note
 from quandary.model.calls import Call, Output, fold
 
 if TYPE_CHECKING:
     from quandary.journal.postgres import PostgresStore
-    from quandary.journal.store import State, Store
+    from quandary.journal.runs import OpenRun
     from quandary.settings.agents import Catalogue
 
 log = logging.getLogger("quandary.fleet")
@@ -49,6 +52,8 @@ _LOOK = 0.5
 """Seconds after which it is looked whether a session has ended."""
 _FAREWELL = 5.0
 """Seconds that a worker tries to say that it is gone."""
+_THREADS = 4
+"""So many store calls are made at once, each on a connection; two more listen and hold locks."""
 
 
 class Orders(NamedTuple):
@@ -136,8 +141,10 @@ class WorkerAgents:
 class Turn:
     """One run while this worker has it."""
 
-    def __init__(self, store: Store, agents: WorkerAgents, around: Surroundings, job: Job) -> None:
-        self.store, self.agents, self.around, self.job = store, agents, around, job
+    def __init__(self, driver: Driver, agents: WorkerAgents, job: Job, workdir: str) -> None:
+        self.driver = copy(driver)
+        self.driver.make_call, self.driver.prepare = self._make_call, self._prepare
+        self.store, self.agents, self.job, self.workdir = driver.store, agents, job, workdir
         self.run = job.run
         self.task: asyncio.Task[Any] | None = None
         self.calling = 0
@@ -149,12 +156,14 @@ class Turn:
         self.untouched = False
         """It was interrupted when no program worked for it."""
 
-    async def drive(self, workdir: str = "") -> JobEnd:
+    async def drive(self) -> JobEnd:
         """Drive it until it waits for a person or is over; what becomes of it in the queue."""
         self.driven = True
         attempts = self.job.attempts
         try:
-            state = await self._drive(workdir)
+            state = await self.driver.drive(self.run, row=self.job.row)
+            while state.deed is not None:
+                state = await self.driver.drive(self.run)
         except asyncio.CancelledError:
             if not self.aside:
                 raise
@@ -189,25 +198,19 @@ class Turn:
         with contextlib.suppress(QuandaryError):
             runs.note(self.store, self.run, Note(kind, text), who="agent", through=THROUGH)
 
-    async def _drive(self, workdir: str) -> State:
-        begun = arguments_of(self.store, self.run).get("workdir") if not workdir else ""
-        folder = workdir or str(begun or os.getcwd())
+    async def _prepare(self, run: OpenRun) -> Surroundings:
+        """Whatever keeps the run from going on is found out before anything is spent."""
+        folder = self.workdir or str(run.arguments.get("workdir") or os.getcwd())
         if not os.path.isdir(folder):
             raise Rejected(f"the folder {folder} is not on this machine; see --workdir")
-        around = replace(self.around, folder=folder)
-        driver = Driver(self.store, self.agents.catalogue, around)
-        driver.make_call = self._make_call
-        while True:
-            # Whatever keeps the run from going on is found out before anything is spent.
-            do = actions(self.store, self.run)
-            state = runs.advance(self.store, self.run, who="agent", through=THROUGH, deeds=do)
-            for call in state.calls:
-                obstacle = await self.agents.obstacle(call.agent, around)
-                if obstacle:
-                    raise Rejected(obstacle)
-            state = await driver.drive(self.run)
-            if state.deed is None:
-                return state
+        around = replace(self.driver.around, folder=folder)
+        if run.row.waits == "house":
+            do, said = actions(self.store, self.run), Source("agent", THROUGH)
+            await aside(runs.advance, self.store, run, deeds=do, **said._asdict())
+        for call in run.state.calls:
+            if obstacle := await self.agents.obstacle(call.agent, around):
+                raise Rejected(obstacle)
+        return around
 
     async def _make_call(self, call: Call, catalogue: Catalogue, around: Surroundings) -> Output:
         """Make a call when there is room for it; one that cannot be made here is not begun."""
@@ -250,10 +253,9 @@ class Worker:
     def __init__(
         self, store: PostgresStore, catalogue: Catalogue, around: Surroundings, orders: Orders
     ) -> None:
-        self.store = store
-        self.around = around
         self.orders = orders
         self.agents = WorkerAgents(catalogue, orders.limits)
+        self.driver = Driver(store, catalogue, around)
         self.queue = JobQueue(store)
         self.id = 0
         self.turns: set[Turn] = set()
@@ -277,25 +279,25 @@ class Worker:
 
     async def work(self) -> None:
         """Take runs and drive them until somebody says stop, or nothing is left to do."""
-        async with self.queue:
-            self.id = await self.queue.register(self.orders.silence)
-            log.info("worker %d begins on %s", self.id, self.queue.place, extra={"worker": self.id})
-            work_beside = (self.queue.listen(self._woken.set), self._live())
-            beside = [asyncio.create_task(each) for each in work_beside]
-            for task in beside:
-                task.add_done_callback(self._fail)
-            try:
-                with catching(_SIGNALS, self.stop):
-                    await self._take()
-                    await self._finish()
-            finally:
-                await _cancel(*beside, *self._sessions.values())
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(_FAREWELL):
-                        await self.queue.unregister(self.id)
-            if self._error is not None:
-                raise self._error
-            log.info("worker %d ends", self.id, extra={"worker": self.id})
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS))
+        self.id = await self.queue.register(self.orders.silence)
+        log.info("worker %d begins on %s", self.id, self.queue.place, extra={"worker": self.id})
+        work_beside = (self.queue.listen(self._woken.set), self._live())
+        beside = [asyncio.create_task(each) for each in work_beside]
+        for task in beside:
+            task.add_done_callback(self._fail)
+        try:
+            with catching(_SIGNALS, self.stop):
+                await self._take()
+                await self._finish()
+        finally:
+            await _cancel(*beside, *self._sessions.values())
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_FAREWELL):
+                    await self.queue.unregister(self.id)
+        if self._error is not None:
+            raise self._error
+        log.info("worker %d ends", self.id, extra={"worker": self.id})
 
     def _fail(self, task: asyncio.Task[None]) -> None:
         """Without signs of life, or deaf, a worker had better stop: somebody starts it anew."""
@@ -328,7 +330,7 @@ class Worker:
             async with self._alone:
                 job = await self.queue.take(names, self.id) if names else None
                 if job is not None:
-                    turn = Turn(self.store, self.agents, self.around, job)
+                    turn = Turn(self.driver, self.agents, job, self.orders.workdir)
                     self.turns.add(turn)
                     turn.task = asyncio.create_task(self._drive(turn))
                     if self._ending:
@@ -341,7 +343,7 @@ class Worker:
     async def _list_queues(self) -> bool:
         """Look which queues there are; whether there are others than before."""
         known, found = self._queues, await self.queue.queues()
-        self._queues = takeable(found, self.orders.queues, self.agents.unable(self.around))
+        self._queues = takeable(found, self.orders.queues, self.agents.unable(self.driver.around))
         for queue in found:
             if not queue.is_known and queue.full not in self._strange:
                 self._strange.add(queue.full)
@@ -363,7 +365,7 @@ class Worker:
     async def _drive(self, turn: Turn) -> None:
         """Drive a run, and record in the queue what became of it."""
         try:
-            end = await turn.drive(self.orders.workdir)
+            end = await turn.drive()
             self.failed += end.kind == "failed"
             await self.queue.settle(turn.job, end)
         except Exception:
@@ -379,7 +381,7 @@ class Worker:
         wanted = not self.orders.queues or fold(SESSIONS) in self.orders.queues
         if not wanted or self._ending:
             return
-        found = await asyncio.to_thread(find_answered, self.store, self._known)
+        found = await asyncio.to_thread(find_answered, self.driver.store, self._known)
         for session, run in found.items():
             self._known.add(run)
             if session not in self._sessions or self._sessions[session].done():
@@ -390,7 +392,7 @@ class Worker:
         async with self.agents.room(SESSIONS):
             log.info("run %s: resuming its session", run, extra={"run": run})
             try:
-                program = launch(self.store, run, os.curdir)
+                program = launch(self.driver.store, run, os.curdir)
             except QuandaryError as error:
                 log.warning("run %s: its session waits: %s", run, error, extra={"run": run})
                 return

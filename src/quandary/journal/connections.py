@@ -105,8 +105,11 @@ class Connections:
                 return action(self.holding)
 
         def attempt() -> T:
-            with self._pool.connection() as connection:
+            connection = self._pool.getconn()
+            try:
                 return action(connection)
+            finally:
+                self._pool.putconn(connection)
 
         return self._patiently(attempt)
 

@@ -85,12 +85,18 @@ _LOCK = "SELECT pg_try_advisory_lock(%s)"
 _UNLOCK = "SELECT pg_advisory_unlock(%s)"
 CHANNEL = "quandary"
 """Listeners on it are told which runs have news."""
-SHORTEST = 0.02
+SHORTEST = 0.04
 """Seconds from one telling to the next. Whoever listens rests for longer than that."""
-_TELL = "SELECT pg_notify(%s, run) FROM unnest(%s::text[]) AS run"
+_TELL = (
+    "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, run) "
+    "FROM unnest(%s::text[]) AS run"
+)
+"""What is only told need not be on disk."""
 _FEW = 4
 """So many entries are written out one by one, which psycopg and the server do more quickly than
 lists. What is appended to a run under way are hardly ever more."""
+_SMALL = 200_000
+"""The bytes of a document that is remembered, among a few."""
 
 _NEWEST = f"{NEWEST.replace('runs', 'runs, (SELECT version FROM quandary)')} FOR UPDATE"  # noqa: S608
 _MOVE = f"""
@@ -135,6 +141,8 @@ class PostgresStore(Store):
         """The advisory lock that every writer shares; above it are those of the numbers."""
         self._locks = Locks(self._connections, self._journal)
         self._teller = Teller(self._connections)
+        self._documents: dict[str, bytes] = {}
+        """Some that were read, by what their bytes come to; nobody else can mean another one."""
 
     def close(self) -> None:
         self._teller.close()
@@ -151,6 +159,10 @@ class PostgresStore(Store):
     def with_connection(self, action: Callable[[Connection], T]) -> T:
         """Do something beside the journal, in its database; again, where a connection was lost."""
         return self._connections.do(action)
+
+    def once(self) -> AbstractContextManager[Connection]:
+        """A connection for somebody who sees to it themselves where one is lost."""
+        return self._connections.once()
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -333,6 +345,12 @@ class PostgresStore(Store):
         if self.keeper is not None:
             self.keeper.begin()
 
+    def document(self, digest: str) -> bytes | None:
+        found = self._documents.get(digest)
+        if found is None and (found := super().document(digest)) and len(found) <= _SMALL:
+            self._documents = {**dict([*self._documents.items()][1 - _FEW :]), digest: found}
+        return found
+
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         return self._connections.do(lambda c: _execute(c, sql, values).fetchall())
 
@@ -443,25 +461,25 @@ class Locks:
     def has_lost(self, run: str) -> bool:
         """Whether a run has become somebody else's while the connection was lost."""
         with self._guard, suppress(StoreError):  # one that is away has given it to nobody
-            self._reach(patient=False)
+            self._ask("SELECT 1", patient=False)
         return run in self._lost
 
     def _take(self, run: str) -> bool:
         """Whether the run is ours now."""
-        found = self._reach(patient=True).execute(_LOCK, (self._key(run),)).fetchone()
-        return found == (True,)
+        return self._ask(_LOCK, (self._key(run),), patient=True) == (True,)
 
-    def _reach(self, *, patient: bool) -> Connection:
-        """The connection; in place of one that was lost another one, with the locks taken anew."""
+    def _ask(self, sql: str, values: Sequence[object] = (), *, patient: bool) -> Row | None:
+        """What the connection says; in place of one that was lost another one, with the locks
+        taken anew.
+        """
         if self._connection is not None:
             try:
-                self._connection.execute("SELECT 1")
+                return self._connection.execute(sql, values).fetchone()
             except psycopg.OperationalError:
                 self._connection = None
-        if self._connection is None:
-            self._connection = self._connections.connect(patient=patient)
-            self._lost |= {run for run in self._runs - self._lost if not self._take(run)}
-        return self._connection
+        self._connection = self._connections.connect(patient=patient)
+        self._lost |= {run for run in self._runs - self._lost if not self._take(run)}
+        return self._connection.execute(sql, values).fetchone()
 
     def _key(self, run: str) -> int:
         """The locks of entries are above nothing, these are below."""

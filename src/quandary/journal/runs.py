@@ -132,15 +132,24 @@ class OpenRun:
         return read_beginning(self.store, self.id)[1]
 
     @cached_property
+    def entries(self) -> list[Entry]:
+        """All of its entries."""
+        return self.store.entries(self.id, upto=self.row.n)
+
+    @cached_property
     def state(self) -> State:
         """Where the run stands, as its journal shows it."""
-        return look_at(self.store, self.row)
+        return look_at(self.store, self.row, entries=vars(self).get("entries"))
 
     @cached_property
     def progress(self) -> Progress:
         """The flow of a waiting run, standing where the journal says that it stands."""
         run, row = self.id, self.row
-        recorded = self.store.recorded(run, row.n)
+        recorded = (
+            [(entry.body, entry.matter, entry.pruned) for entry in self.entries]
+            if "entries" in vars(self)
+            else self.store.recorded(run, row.n)
+        )
         with readable(run):
             known = heard(run, recorded)
             progress = resume(self.store, run, known)
@@ -162,7 +171,8 @@ class OpenRun:
     def move(self, row: Run) -> None:
         """Stand where what was appended leads."""
         self.row = row
-        vars(self).pop("state", None)
+        for known in ("state", "entries"):
+            vars(self).pop(known, None)
 
 
 def _until_appended(act: Callable[P, T]) -> Callable[P, T]:
@@ -233,6 +243,17 @@ def arguments_of(store: Store, run: str) -> dict[str, Any]:
     """What a run was begun with, without its documents."""
     known = _opened.get(store, {}).get(run, {}).get("arguments")
     return read_beginning(store, run)[1] if known is None else known
+
+
+def open_whole(store: Store, run: str, row: Run | None = None) -> OpenRun:
+    """A run with all of its entries; the row that it had before is read again where it moved."""
+    if row is not None and not row.expires:
+        entries = store.entries(run)
+        if len(entries) == row.n:
+            handle = OpenRun(store, row)
+            handle.entries = entries
+            return handle
+    return open_run(store, run)
 
 
 def begin(
@@ -370,6 +391,19 @@ def note(
     **said: Unpack[Said],
 ) -> State:
     """Keep something that is no answer: the question stays open. A decline ends the run."""
+    return add_note(store, run, what, to=to, until=until, **said).state
+
+
+def add_note(
+    store: Store,
+    run: str | OpenRun,
+    what: Outcome | Note,
+    *,
+    to: str | None = None,
+    until: str = "",
+    **said: Unpack[Said],
+) -> OpenRun:
+    """The same, where nobody wants to see where the run stands then."""
     if isinstance(what, Outcome):
         what = Note(what.kind, what.detail)
     handle = run if isinstance(run, OpenRun) else open_run(store, run)
@@ -390,7 +424,7 @@ def note(
             handle = open_run(store, handle.id)
             continue
         _keep(handle)  # the flow hears nothing of a note
-        return handle.state
+        return handle
 
 
 def note_behind(
@@ -700,8 +734,9 @@ def _keep(handle: OpenRun) -> None:
     if handle.row.status == "waiting" and "progress" in vars(handle):
         opened = _opened.setdefault(handle.store, {})
         opened[handle.id] = {n: known for n, known in vars(handle).items() if n != "store"}
-        while len(opened) > MOST_OPEN + _kept_open.get(handle.store, 0):
-            opened.pop(next(iter(opened)), None)
+        most = MOST_OPEN + _kept_open.get(handle.store, 0)
+        for oldest in list(opened)[:-most]:  # other threads keep theirs
+            opened.pop(oldest, None)
 
 
 def _take_over(writer: Writer, progress: Progress, earlier: Earlier) -> None:

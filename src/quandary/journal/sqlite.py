@@ -6,8 +6,7 @@ import os
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -17,7 +16,7 @@ from msgspec.structs import astuple
 
 from quandary.errors import ReadOnly, Rejected, StoreError
 from quandary.journal import chance, outbox
-from quandary.journal.entries import Entry, sha256
+from quandary.journal.entries import sha256
 from quandary.journal.store import (
     CREATE,
     INDEXES,
@@ -32,6 +31,10 @@ from quandary.journal.store import (
 from quandary.settings.files import hold_files
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from quandary.journal.entries import Entry
     from quandary.journal.store import Execute, Row, Run, Write
 
 T = TypeVar("T")

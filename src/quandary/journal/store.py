@@ -477,8 +477,7 @@ class Store(ABC):
         """All of them, each with its digest."""
         sql = "SELECT digest FROM document WHERE digest > ? ORDER BY digest LIMIT ?"
         for (digest,) in self._each(sql):
-            if (written := self.document(digest)) is not None:
-                yield digest, written
+            yield from self.some_documents([digest]).items()
 
     def have_documents(self, digests: Collection[str]) -> set[str]:
         """Those of these documents that are there."""

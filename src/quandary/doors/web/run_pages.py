@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
-from litestar import Response, get, post
+from litestar import get, post
 from litestar.params import QueryParameter
 from litestar.response import Redirect, Template
 from markupsafe import Markup
@@ -251,7 +251,7 @@ def _stand(site: Site, row: Run, state: State) -> Resumption | None:
         return Resumption("Agents are at work.", under_way=True)
     if site.walks is not None and site.walks.is_queued(row.id):
         return Resumption("It is in the queue of a fleet; a worker resumes it.")
-    begun = has_begun(site.store, row.id)
+    begun = has_begun(runs.OpenRun(site.store, row))
     return Resumption(
         _GONE if begun else "Agents are next, and nobody has called them yet.", "Resume"
     )
@@ -315,7 +315,7 @@ def changeable(row: Run, entries: Sequence[Entry]) -> list[dict[str, str]]:
 
 
 @get("/", sync_to_thread=True, include_in_schema=False)
-def inbox(request: Visit, site: TheSite) -> Response[Any]:
+def inbox(request: Visit, site: TheSite) -> Template:
     """Everything that waits for a person, with the first question open, or the one that follows.
 
     On a small screen that is shown in place of the list only where one was just answered. Whoever
@@ -332,30 +332,18 @@ def inbox(request: Visit, site: TheSite) -> Response[Any]:
     chosen = listing.following(int(number) if is_number else 0, project)
     notice = tell_answered(site.store, seen) if caller.who == "person" else None
     values: dict[str, Any] = {"notice": notice, "opened": bool(past)}
-    if wanted_part(request) == LIST:
-        return list_part(request, site, listing)
-    if chosen is not None and chosen.ask and not alone:
+    if chosen is not None and chosen.ask and not alone and wanted_part(request) != LIST:
         return run_page(request, site, chosen.run.id, row=chosen.run, listing=listing, **values)
-    return page(request, site, "inbox", listing=listing, question=None, **values)
-
-
-def list_part(request: Visit, site: Site, listing: Listing) -> Response[Any]:
-    """The list as an open page asks for it; nothing of it where that page has it."""
-    headers = {"ETag": listing.tag}
-    if request.headers.get("if-none-match") == listing.tag:
-        return Response(None, status_code=304, headers=headers)
-    shown = page(request, site, LIST, listing=listing)
-    shown.headers |= headers
-    return shown
+    return page(request, site, "inbox", parts=(LIST,), listing=listing, question=None, **values)
 
 
 @get("/runs/{run:str}", sync_to_thread=True, include_in_schema=False)
-def one_run(request: Visit, site: TheSite, run: RunId) -> Response[Any]:
+def one_run(request: Visit, site: TheSite, run: RunId) -> Template:
     """A run: its question, if one waits, beside the others that wait; and what happened so far."""
     site = site.at_a_glance
     if wanted_part(request) == LIST:
         listing = list_inbox(site.store, site.caller(request), read_wanted(request))
-        return list_part(request, site, listing)
+        return page(request, site, "inbox", parts=(LIST,), listing=listing)
     return run_page(request, site, site.find_run(request, run))
 
 
