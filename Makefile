@@ -19,7 +19,7 @@ check: .venv/.installed
 # Every table is shown, also when an earlier one missed a budget.
 bench: compiled .venv-bench/.installed
 	@missed=0; \
-	for one in parsing charts reading journal items commands agents walking inbox waiting triage; do \
+	for one in parsing charts reading journal items commands agents walking inbox serving waiting triage; do \
 		echo "-- $$one"; $(BIN)/python benchmarks/$$one.py || missed=1; \
 	done; \
 	for one in peers postgres_peers fleet_peers; do \

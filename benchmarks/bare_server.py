@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import uvicorn
-from litestar import Litestar, post
+from litestar import Litestar, MediaType, get, post
 
 Fill = Callable[[str, int], list[Any]]
 
@@ -45,21 +45,26 @@ def main() -> None:
     db = sqlite3.connect(store, isolation_level=None, check_same_thread=False)
     db.execute("PRAGMA synchronous = FULL")
     assert db.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
-    lock, numbers = threading.Lock(), iter(range(1, 10**9))
+    lock, numbers = threading.Lock(), iter(range(10**6, 10**9))
     bound = {name: [prepare(*one) for one in said] for name, (said, _) in given.items()}
 
-    answers = {name: msgspec.json.decode(text) for name, (_, text) in given.items()}
+    answers = {
+        name: msgspec.json.decode(text) for name, (_, text) in given.items() if name != "page"
+    }
 
-    def play(name: str, run: str) -> dict[str, Any]:
+    def run(name: str, named: str) -> None:
         with lock:
             number = next(numbers)
             for sql, fill, many in bound[name]:
-                values = fill(run, number)
+                values = fill(named, number)
                 if many:
                     db.executemany(sql, values)
                 else:
                     db.execute(sql, values).fetchall()
-        return {**answers[name], "run": run}
+
+    def play(name: str, run_id: str) -> dict[str, Any]:
+        run(name, run_id)
+        return {**answers[name], "run": run_id}
 
     @post("/api/asks", sync_to_thread=True)
     def ask(data: Wanted) -> dict[str, Any]:  # noqa: ARG001 - it is read, as ours is
@@ -69,7 +74,12 @@ def main() -> None:
     def reply(run: str, data: Reply) -> dict[str, Any]:  # noqa: ARG001 - the same
         return play("reply", run)
 
-    app = Litestar([ask, reply], openapi_config=None, logging_config=None)
+    @get("/", sync_to_thread=True, media_type=MediaType.HTML)
+    def page() -> str:
+        run("page", "")
+        return str(given["page"][1])
+
+    app = Litestar([ask, reply, page], openapi_config=None, logging_config=None)
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "ws": "none"}
     uvicorn.run(app, port=int(port), http="httptools", loop="asyncio", **quiet)
 

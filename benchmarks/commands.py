@@ -30,7 +30,8 @@ PROMPT = 14_212
 """Bytes of the prompt that used to tell an agent how to put such a question."""
 
 ITEMS = 100
-TIMES = 21
+LONG = 5_000
+TIMES, LONG_TIMES = 21, 7
 CONTEXT = (
     "The plan for the spring release is written. Each point needs your word before work begins."
 )
@@ -40,8 +41,8 @@ def main() -> int:
     """Measure, print a table, and judge."""
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as name:
         folder = Path(name)
-        rows = [*a_process(folder), *a_hook(folder), *a_move(folder), *a_decision(folder)]
-        return table(rows)
+        rows = [*a_process(folder), a_long_run(folder), *a_hook(folder)]
+        return table([*rows, *a_move(folder), *a_decision(folder)])
 
 
 # -- time --------------------------------------------------------------------------------------
@@ -61,25 +62,41 @@ def a_process(folder: Path) -> list[Row]:
         ratio = statistics.median(ours / bare for ours, bare in pairs)
         ours, bare = (statistics.median(taken) * 1000 for taken in zip(*pairs, strict=True))
         shown = f"{ours:.0f} against {bare:.1f} ms"
-        rows.append(at_most(ratio, 8, f"quandary reply with {words}, a process ({shown})"))
+        rows.append(at_most(ratio, 5.5, f"quandary reply with {words}, a process ({shown})"))
     return rows
 
 
-def nearly_done(folder: Path, via: str) -> tuple[Path, dict[str, Any]]:
+def a_long_run(folder: Path) -> Row:
+    """The same for a run of many more answers, against the one of a hundred."""
+    made = {}
+    for items in (ITEMS, LONG):
+        place = folder / str(items)
+        place.mkdir()
+        made[items] = nearly_done(place, "text", items)
+    pairs = [
+        [one_of_each(folder, store, state, "OK")[0] for store, state in made.values()]
+        for _ in range(LONG_TIMES)
+    ]
+    few, many = (statistics.median(taken) for taken in zip(*pairs, strict=True))
+    told = f"quandary reply after {LONG - 1:,} answers ({many * 1000:.0f} ms) against {ITEMS - 1}"
+    return at_most(many / few, 1.5, told)
+
+
+def nearly_done(folder: Path, via: str, count: int = ITEMS) -> tuple[Path, dict[str, Any]]:
     """A store with one run in it, which waits for its last reply."""
     store, items, answers = (folder / f"{via}{ending}" for ending in (".db", ".items", ".answers"))
     listed = [
         {"id": str(n), "label": f"Step {n}", "title": f"Step number {n}", "context": CONTEXT}
-        for n in range(1, ITEMS + 1)
+        for n in range(1, count + 1)
     ]
     items.write_text(json.dumps(listed), encoding="utf-8")
     at_once = 4 if via == "relay" else 1
     approval = {"answers": [{"picked": ["OK"]}] * at_once}
-    answers.write_text(json.dumps([approval] * (ITEMS // at_once - 1)), encoding="utf-8")
+    answers.write_text(json.dumps([approval] * (count // at_once - 1)), encoding="utf-8")
     state = quandary(
         store, *asking("plan-review"), "--via", via, "--items", items, "--answers", answers
     )
-    assert state["ask"]["keys"][-1] == f"{ITEMS}:"
+    assert state["ask"]["keys"][-1] == f"{count}:"
     return store, state
 
 

@@ -28,7 +28,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
+from msgspec import convert
+
 from measuring import Row, at_least, table
+from quandary.desk.begin import Asking, Showing, decide
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 
@@ -45,6 +48,10 @@ WANTED = {
     "options": ["This evening", "On Monday", "Not yet"],
     "question": "When does build 812 go out?",
 }
+INBOX, LOOKS = 3_000, 25
+LISTENERS, TELLINGS = 500, 5
+SERVERS: dict[int, int] = {}
+"""The process at each port."""
 WRITERS, WRITES, DISK = 16, 160, 0.005
 ASK = ("POST", "/api/asks", json.dumps(WANTED))
 
@@ -64,11 +71,13 @@ def main() -> int:
         script = folder / "script.json"
         script.write_text(json.dumps(watch(folder / "seen.db")), encoding="utf-8")
         (folder / "bare").mkdir()
-        empty = folder / "bare" / "bare.db"
-        SqliteStore(empty).close()
-        ours = opened.enter_context(served(folder, "ours", *serve(folder / "ours.db")))
-        bare = opened.enter_context(served(folder, "bare", *serve_bare(empty, script)))
-        rows = [*asking({"ours": ours, "bare": bare}), writing(folder)]
+        stores = {"ours": folder / "ours.db", "bare": folder / "bare" / "bare.db"}
+        fill(stores["ours"], stores["bare"], os.path.realpath(folder))
+        ours = opened.enter_context(served(folder, "ours", *serve(stores["ours"])))
+        bare = opened.enter_context(served(folder, "bare", *serve_bare(stores["bare"], script)))
+        ports = {"ours": ours, "bare": bare}
+        news = telling(ours, stores["ours"])
+        rows = [*asking(ports), looking(ports), *news, writing(folder)]
     return table(rows)
 
 
@@ -112,6 +121,75 @@ def reply(run: str) -> tuple[str, str, str]:
 def begun(came: list[bytes]) -> list[str]:
     """The runs that were begun."""
     return [json.loads(one)["run"] for one in came]
+
+
+def looking(ports: dict[str, int]) -> Row:
+    """The inbox, against a page of as many bytes with one joined query."""
+    page = ("GET", "/", "")
+    ratios, taken = list[float](), list[float]()
+    for _ in range(LOOKS):
+        ours, bare = (send(port, [page] * 2, 1)[0] / 2 for port in ports.values())
+        ratios.append(bare / ours)
+        taken.append(ours)
+    told = f"inbox, 50 of {INBOX:,} waiting ({statistics.median(taken) * 1000:.1f} ms)"
+    told += " against a bare page with its statements"
+    return at_least(statistics.median(ratios), 0.5, told)
+
+
+def telling(port: int, path: Path) -> Iterator[Row]:
+    """News to many open pages: what a page costs, and when the last of them hears."""
+    process = SERVERS[port]
+    with ExitStack() as opened, selectors.DefaultSelector() as ready:
+        for _ in range(LISTENERS):
+            line = opened.enter_context(Line(port).socket)
+            line.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            ready.register(line, selectors.EVENT_READ)
+        hear(ready, b"event: hello")
+        costs, lasts = list[float](), list[float]()
+        store = opened.enter_context(closing(SqliteStore(path)))
+        for _ in range(TELLINGS):
+            time.sleep(0.3)
+            before = cpu_of(process)
+            begin(store, os.path.realpath(path.parent))
+            begun = time.perf_counter()
+            hear(ready, b"event: news")
+            lasts.append(time.perf_counter() - begun)
+            costs.append((cpu_of(process) - before) / LISTENERS)
+    cost, last = statistics.median(costs) * 1e6, statistics.median(lasts) * 1000
+    what = f"news to {LISTENERS} open pages"
+    yield Row(f"{what}, processor time for each", f"{cost:.0f} us", "<= 20 us", cost <= 20)
+    yield Row(f"{what}, until the last has them", f"{last:.0f} ms", "<= 100 ms", last <= 100)
+
+
+def hear(ready: selectors.BaseSelector, what: bytes) -> None:
+    """Until every page was told that."""
+    left = {key.fileobj for key in ready.get_map().values()}
+    while left:
+        left -= {key.fileobj for key, _ in ready.select() if what in key.fileobj.recv(65_536)}  # type: ignore[union-attr]  # sockets
+
+
+def cpu_of(process: int) -> float:
+    """Seconds of processor time that all threads of a process have had."""
+    tasks = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
+def begin(store: SqliteStore, project: str) -> None:
+    """A question that waits."""
+    begun = decide(convert(WANTED, Asking), Showing())
+    said: dict[str, Any] = {"project": project, "who": "agent", "through": "command"}
+    runs.begin(store, begun.flow, begun.arguments, documents=begun.documents, **said)
+
+
+def fill(ours: Path, bare: Path, project: str) -> None:
+    """Many that wait, for either server under the project that it serves."""
+    with closing(SqliteStore(bare)) as store:
+        store._rows("PRAGMA synchronous = OFF")
+        for _ in range(INBOX):
+            begin(store, "/p")
+        store.back_up(str(ours))
+    with closing(sqlite3.connect(ours)) as db, db:
+        db.execute("UPDATE run SET project = ?", (project,))
 
 
 class Slow(sqlite3.Connection):
@@ -185,15 +263,23 @@ def watch(path: Path) -> dict[str, Sent]:
     ):
         pool = [web.post(ASK[1], content=ASK[2]) for _ in range(POOL)]
         found = {}
-        for name, one in (("ask", ASK), ("reply", reply(pool[0].json()["run"]))):
+        told = reply(pool[0].json()["run"])
+        for name, one in (("ask", ASK), ("reply", told), ("page", ("GET", "/", ""))):
             time.sleep(0.3)  # whoever listens has looked
             seen.clear()
-            came = web.post(one[1], content=one[2])
-            run, done = came.json()["run"], [s for s in seen if "data_version" not in s[0]]
-            found[name] = Sent(
-                json.loads(json.dumps(done).replace(run, "RUN")), came.text.replace(run, "RUN")
-            )
+            came = web.request(one[0], one[1], content=one[2] or None)
+            if name == "page":
+                found[name] = Sent(statements(seen), came.text)
+                continue
+            run = came.json()["run"]
+            done = json.dumps(statements(seen)).replace(run, "RUN")
+            found[name] = Sent(json.loads(done), came.text.replace(run, "RUN"))
     return found
+
+
+def statements(seen: list[tuple[str, list[Any], bool]]) -> list[tuple[str, list[Any], bool]]:
+    """Those of a request, without the look at whether others have written."""
+    return [one for one in seen if "data_version" not in one[0]]
 
 
 def plain(values: Iterable[object]) -> list[object]:
@@ -226,6 +312,7 @@ def served(folder: Path, name: str, *command: str) -> Iterator[int]:
     env |= {"XDG_STATE_HOME": str(folder)}
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen([*command, str(port)], env=env, cwd=folder, stderr=log)
+        SERVERS[port] = process.pid
         try:
             deadline = time.monotonic() + 60
             while True:

@@ -38,7 +38,8 @@ _LONGEST_QUEUE = 8
 async def following(queue: asyncio.Queue[str]) -> str:
     """The runs with news; nothing where there was none for a while."""
     try:
-        return await asyncio.wait_for(queue.get(), QUIET_SECONDS)
+        async with asyncio.timeout(QUIET_SECONDS):
+            return await queue.get()
     except TimeoutError:
         return ""
 

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary, proxy
 
 from litestar import get, post
 from litestar.params import FromQuery, QueryParameter
-from litestar.response import Redirect, ServerSentEvent, ServerSentEventMessage, Template
+from litestar.response import Redirect, Stream, Template
 
 from quandary.desk import reply as replies
 from quandary.desk.authority import Caller, may, project_seen
@@ -239,20 +239,22 @@ async def events(
     request: Visit,
     site: TheSite,
     run: Annotated[str, QueryParameter(pattern=r"^[0-9A-Z]{0,26}$")] = "",
-) -> ServerSentEvent:
+) -> Stream:
     """News for an open page, as long as its login: of one run, or of all that it sees."""
     session, project = site.visitor(request).session, project_seen(site.caller(request))
 
-    async def news() -> AsyncIterator[ServerSentEventMessage]:
+    async def news() -> AsyncIterator[bytes]:
         with site.events.listening(run, project) as queue:
-            yield ServerSentEventMessage(data="hello", event="hello", retry=2000)
+            yield b"event: hello\r\ndata: hello\r\nretry: 2000\r\n\r\n"
             while site.events.hears(queue):
                 runs = await following(queue)
                 if session is not None and not site.keys.is_open(session):
                     return
-                yield ServerSentEventMessage(data=runs, event="news" if runs else "quiet")
+                kind = "news" if runs else "quiet"
+                yield f"event: {kind}\r\ndata: {runs}\r\n\r\n".encode()
 
-    return ServerSentEvent(news())
+    headers = {"Cache-Control": "no-cache", "Connection": "keep-alive", "X-Accel-Buffering": "no"}
+    return Stream(news(), media_type="text/event-stream", headers=headers)
 
 
 Chosen = Annotated[list[str] | None, QueryParameter(name="run", max_items=PAGE)]
