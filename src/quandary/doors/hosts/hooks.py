@@ -618,13 +618,18 @@ def read_response(call: ToolCall) -> Reply | Outcome:
 
 def inbox_seconds(settings: Settings) -> float | None:
     """How long a question waits in the inbox; nothing where it does not go there."""
-    table = settings.table("hooks")
+    is_routed, wait = read_route(settings.table("hooks"), "hooks")
+    return wait if is_routed else None
+
+
+def read_route(table: dict[str, Any], name: str) -> tuple[bool, float]:
+    """Whether a table of the settings sends to the inbox, and for how many seconds."""
     route, wait = table.get("route", "host"), table.get("wait", WAIT)
     if route not in ("host", "inbox"):
-        raise ParseError(f'[hooks] route is "inbox" or "host", not {route!r}')
+        raise ParseError(f'[{name}] route is "inbox" or "host", not {route!r}')
     if type(wait) not in (int, float) or not 0 < wait <= LONGEST:
-        raise ParseError(f"[hooks] wait is a number of seconds up to {LONGEST}, not {wait!r}")
-    return float(wait) if route == "inbox" else None
+        raise ParseError(f"[{name}] wait is a number of seconds up to {LONGEST}, not {wait!r}")
+    return route == "inbox", float(wait)
 
 
 def host_timeout(settings: Settings) -> int | None:

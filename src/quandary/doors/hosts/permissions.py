@@ -81,18 +81,14 @@ def read_permissions(table: dict[str, Any]) -> Permissions:
     """The settings of `[permissions]`, refused where they make no sense."""
     for key in table.keys() - {*KEYS}:
         raise ParseError(f"[permissions] has no key {key} (there are {', '.join(KEYS)})")
-    route, wait = table.get("route", "host"), table.get("wait", hooks.WAIT)
-    if route not in ("host", "inbox"):
-        raise ParseError(f'[permissions] route is "inbox" or "host", not {route!r}')
-    if type(wait) not in (int, float) or not 0 < wait <= hooks.LONGEST:
-        raise ParseError(f"[permissions] wait is a number of seconds up to {hooks.LONGEST}")
+    inbox, wait = hooks.read_route(table, "permissions")
     lists = [table.get("tools", ["*"]), table.get("ask", [])]
     for name, listed in zip(("tools", "ask"), lists, strict=True):
         if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
             raise ParseError(f'[permissions] {name} is a list of texts, like ["Bash"]')
     tools, ask = map(tuple, lists)
     rules, park = read_rules(table.get("rules")), hooks.read_park(table, "permissions")
-    return Permissions(route == "inbox", tools, float(wait), ask, rules, park)
+    return Permissions(inbox, tools, wait, ask, rules, park)
 
 
 def user_permissions() -> Permissions:
