@@ -144,6 +144,30 @@ def its_own_dialog_is_quicker() -> None:
 
 
 @check(CLAUDE)
+def both_places_answer_at_once() -> str:
+    """Denied in the inbox and allowed in its dialog at once, one counts, and the record says so."""
+    with gated() as (at, person):
+        sent: list[threading.Thread] = []
+
+        def control(request: dict[str, Any]) -> dict[str, Any]:
+            run = person.wait()["run"]
+            sent.append(threading.Thread(target=lambda: person.answer(run, "NO")))
+            sent[0].start()
+            return allowing(request)
+
+        with Model(TOUCH) as model:
+            Session(at, model, control)
+        sent[0].join(PATIENCE)
+        person.until_gone()
+        state, was_made = at.only_run(), at.file("made.txt").exists()
+        entries = at.store.entries(state.run, kinds=("noted",))
+        notes = [entry.read_matter().text for entry in entries]
+        told = state.result["decision"] == "allow" or any("all the same" in one for one in notes)
+        assert told is was_made, (state, notes, model.results)
+        return f"{state.result['decision']}, {'done' if was_made else 'not done'}"
+
+
+@check(CLAUDE)
 def a_running_server_is_the_hook_itself() -> None:
     """A server that runs is the hook itself: allowed, denied with words, allowed in the dialog."""
     with claude_place() as at, at_inbox(at) as person:
