@@ -162,6 +162,7 @@ def both_places_answer_at_once() -> str:
         state, was_made = at.only_run(), at.file("made.txt").exists()
         entries = at.store.entries(state.run, kinds=("noted",))
         notes = [entry.read_matter().text for entry in entries]
+        assert state.result, (state, at.entries(state.run), notes, was_made)
         told = state.result["decision"] == "allow" or any("all the same" in one for one in notes)
         assert told is was_made, (state, notes, model.results)
         return f"{state.result['decision']}, {'done' if was_made else 'not done'}"

@@ -608,6 +608,8 @@ def settle(
     progress = rebuild(store, run, row.n)
     # What was undone here in the meantime waits, or was answered, under another key.
     if not isinstance(progress.request, Ask):
+        if row.flow == "permit":  # no report of a host makes a person's no an approval
+            raise AlreadyAnswered(f"run {run} was decided already")
         _, answers = given(run, store.entries(run, upto=row.n))
         key = answers[-1].answer.key if answers else reply.answers[0].key
         reply = Reply(tuple(replace(answer, key=key) for answer in reply.answers))

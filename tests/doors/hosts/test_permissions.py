@@ -171,6 +171,18 @@ def test_denied_here_and_allowed_there_at_once(store: SqliteStore) -> None:
     assert any("allowed it in the host's own dialog" in text for text in noted)
 
 
+def test_no_report_turns_a_denial_into_an_approval(store: SqliteStore) -> None:
+    """However close they come, what a person denied is not left behind as a permit to be used."""
+    hook = Hook(store, stopped(said()))
+    hook.answer("NO")
+    hook.said()
+    allow = Reply((Answer("1:", ("ONE",)),))
+    with pytest.raises(AlreadyAnswered):
+        runs.settle(store, hook.run, allow, why="", who="host", through="hook")
+    state = runs.look(store, hook.run)
+    assert (state.status, state.deed, state.result["decision"]) == ("done", None, "deny")
+
+
 def test_a_late_answer_in_the_dialog_closes_what_was_withdrawn(store: SqliteStore) -> None:
     """So there is one record of it."""
     hook = Hook(store, stopped(said()), wait=0.2)

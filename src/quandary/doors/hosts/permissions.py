@@ -20,7 +20,7 @@ from quandary.desk import permits, reply
 from quandary.desk.permits import Rule, find_rule, read_rules
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.hooks import HOOK, MARGIN
-from quandary.errors import ParseError, Rejected
+from quandary.errors import AlreadyAnswered, ParseError, Rejected
 from quandary.flows.permit import APPROVE, KEY, ONCE, SESSION, Terms, tell_agent
 from quandary.journal import chance
 from quandary.journal import runs as driver
@@ -349,13 +349,14 @@ def close_answered(store: Store, stop: Stop) -> None:
     is_plan = stop.request.tool in PLANS
     run = _newest(store, stop.family if is_plan else stop.name)
     state = driver.look(store, run) if run else None
-    if state is None or (state.status == "done" and state.result["decision"] == "allow"):
+    if state is None:
         return
-    if state.status == "done":
+    allow = Reply((Answer(state.key or KEY, (APPROVE if is_plan else ONCE,)),))
+    with suppress(Rejected, AlreadyAnswered):
+        driver.settle(store, run, allow, why="", who="host", through="hook")
+        return
+    state = driver.look(store, run)  # it was decided here
+    if state.status == "done" and state.result["decision"] == "deny":
         said = "It was done all the same: somebody allowed it in the host's own dialog."
         row = store.require_run(run)
         driver.note_behind(store, row, "host", KEY, "", said, who="host", through="hook")
-        return
-    allow = Reply((Answer(state.key or KEY, (APPROVE if is_plan else ONCE,)),))
-    with suppress(Rejected):
-        driver.settle(store, run, allow, why="", who="host", through="hook")
