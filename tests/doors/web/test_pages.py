@@ -594,6 +594,23 @@ def test_a_mistake_of_ours_shows_nothing_of_itself(
     assert "a secret in a message" in caplog.text
 
 
+def test_an_open_page_is_sent_no_list_that_it_has(site: Site) -> None:
+    """News of something else cost it nothing; what is asked or answered changes the list."""
+    first = site.ask("Login")
+    with site.person() as visitor:
+        part = {"x-part": "inbox_list"}
+        shown = visitor.get("/", headers=part)
+        known = part | {"if-none-match": shown.headers["etag"]}
+        for path in ("/", f"/runs/{first.run}"):
+            answer = visitor.get(path, headers=known)
+            assert (answer.status_code, answer.content) == (304, b"")
+        other = site.ask("Search")
+        assert other.run in visitor.get("/", headers=known).text
+        send(visitor, other.run, pick_0="OK")
+        assert visitor.get("/", headers=known).status_code == 304
+        assert visitor.get("/?order=newest", headers=known).status_code == 200
+
+
 def test_statistics_follow_the_journal(site: Site) -> None:
     """What was added is counted, and until then that is said."""
 

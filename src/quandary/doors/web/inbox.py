@@ -185,6 +185,14 @@ class Listing(NamedTuple):
         return f"{shown}{'+' if self.more else ''} of {every}" if self.wanted.is_narrow else every
 
     @property
+    def tag(self) -> str:
+        """By what it is known again: all that a list shows of it, but for how long ago it was."""
+        rows = [(r.run.id, r.run.n, r.until, r.one_way, r.same) for r in self.rows]
+        earlier = [(r.run.id, r.run.n) for r in self.earlier]
+        shown = (*self.wanted, rows, earlier, *self[2:5], self.indexing, self.projects)
+        return f'"{sha256(msgspec.json.encode(shown)).hexdigest()[:32]}"'
+
+    @property
     def groups(self) -> Iterator[tuple[str, Iterator[Row]]]:
         """The rows, project by project where that is the order."""
         by_project = self.wanted.order == "project"

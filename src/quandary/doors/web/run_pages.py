@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
-from litestar import get, post
+from litestar import Response, get, post
 from litestar.params import QueryParameter
 from litestar.response import Redirect, Template
 from markupsafe import Markup
@@ -315,7 +315,7 @@ def changeable(row: Run, entries: Sequence[Entry]) -> list[dict[str, str]]:
 
 
 @get("/", sync_to_thread=True, include_in_schema=False)
-def inbox(request: Visit, site: TheSite) -> Template:
+def inbox(request: Visit, site: TheSite) -> Response[Any]:
     """Everything that waits for a person, with the first question open, or the one that follows.
 
     On a small screen that is shown in place of the list only where one was just answered. Whoever
@@ -332,18 +332,30 @@ def inbox(request: Visit, site: TheSite) -> Template:
     chosen = listing.following(int(number) if is_number else 0, project)
     notice = tell_answered(site.store, seen) if caller.who == "person" else None
     values: dict[str, Any] = {"notice": notice, "opened": bool(past)}
-    if chosen is not None and chosen.ask and not alone and wanted_part(request) != LIST:
+    if wanted_part(request) == LIST:
+        return list_part(request, site, listing)
+    if chosen is not None and chosen.ask and not alone:
         return run_page(request, site, chosen.run.id, row=chosen.run, listing=listing, **values)
-    return page(request, site, "inbox", parts=(LIST,), listing=listing, question=None, **values)
+    return page(request, site, "inbox", listing=listing, question=None, **values)
+
+
+def list_part(request: Visit, site: Site, listing: Listing) -> Response[Any]:
+    """The list as an open page asks for it; nothing of it where that page has it."""
+    headers = {"ETag": listing.tag}
+    if request.headers.get("if-none-match") == listing.tag:
+        return Response(None, status_code=304, headers=headers)
+    shown = page(request, site, LIST, listing=listing)
+    shown.headers |= headers
+    return shown
 
 
 @get("/runs/{run:str}", sync_to_thread=True, include_in_schema=False)
-def one_run(request: Visit, site: TheSite, run: RunId) -> Template:
+def one_run(request: Visit, site: TheSite, run: RunId) -> Response[Any]:
     """A run: its question, if one waits, beside the others that wait; and what happened so far."""
     site = site.at_a_glance
     if wanted_part(request) == LIST:
         listing = list_inbox(site.store, site.caller(request), read_wanted(request))
-        return page(request, site, "inbox", parts=(LIST,), listing=listing)
+        return list_part(request, site, listing)
     return run_page(request, site, site.find_run(request, run))
 
 

@@ -85,10 +85,10 @@ function tell_ages() { // how long something has waited, and when what is snooze
 
 // -- news ------------------------------------------------------------------------------------
 
-async function part(address, name) {
-  const answer = await fetch(address, { headers: { "x-part": name } });
-  if (!answer.ok) throw new Error(String(answer.status));
-  return answer.text(); // made by the same escaping templates as the page itself
+async function part(address, name, known = "") { // 304 where the page has just what is known
+  const answer = await fetch(address, { headers: { "x-part": name, ...(known && { "if-none-match": known }) } });
+  if (!answer.ok && answer.status !== 304) throw new Error(String(answer.status));
+  return answer; // made by the same escaping templates as the page itself
 }
 
 function same(part, fresh) {
@@ -107,13 +107,17 @@ const mark = (row) => { row.className = "current"; row.setAttribute("aria-curren
 
 async function refreshList(address = location.href) {
   const [list, before] = [document.getElementById("list"), turned];
-  const fresh = await part(address, page.page === "runs" ? "runs_list" : "inbox_list");
-  if (before !== turned || same(list, fresh)) return;
+  const answer = await part(address, page.page === "runs" ? "runs_list" : "inbox_list", list.tag);
+  if (answer.status === 304) return;
+  const [fresh, tag] = [await answer.text(), answer.headers.get("etag") ?? ""];
+  if (before !== turned) return;
+  if (same(list, fresh)) { list.tag = tag; return; }
   // Whoever is just pressing a link would press nothing if it were replaced under the finger.
   if (list.querySelector(":active")) { setTimeout(refreshList, 300); return; }
   const focused = list.contains(document.activeElement) && document.activeElement.getAttribute("href");
   const ticked = each(list, ".tick input:checked").map((one) => one.value);
   list.innerHTML = fresh;
+  list.tag = tag;
   for (const one of each(list, ".tick input")) one.checked = ticked.includes(one.value);
   if (focused) each(list, "a").find((link) => link.getAttribute("href") === focused)?.focus();
   tell_ages();
@@ -150,7 +154,7 @@ async function refreshRun() {
     status.className = `status ${state.status}`;
   }
   const made = document.createElement("template");
-  made.innerHTML = await part(`/runs/${page.run}`, "parts");
+  made.innerHTML = await (await part(`/runs/${page.run}`, "parts")).text();
   if (before !== turned) return undefined;
   for (const name of ["doing", "told"]) {
     renew(document.getElementById(name), made.content.getElementById(name));
