@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import threading
 import time
@@ -12,14 +13,17 @@ from typing import TYPE_CHECKING
 import httpx
 
 from hosts.checks import check
-from hosts.clients import COPILOT, OPENCODE
+from hosts.clients import COPILOT, GEMINI, OPENCODE, ROOT
 from hosts.gemini import ASK, require_relay
+from hosts.gemini import settings as gemini_settings
 from hosts.models import DONE, MODEL, Call, Model
 from hosts.people import at_inbox
 from hosts.places import PATIENCE, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from hosts.people import Person
 
 OWN = "~/.config/quandary/config.toml"
 GATED = '[permissions]\nroute = "inbox"\nwait = 60\n'
@@ -129,6 +133,67 @@ def opencode_is_answered_in_its_own_window() -> None:
             thread.join(PATIENCE)
         assert at.file("made.txt").exists()
         assert at.only_run().status == "withdrawn"
+
+
+@check(COPILOT)
+def copilot_is_decided_in_the_inbox() -> None:
+    """With the hook of our page, a command is denied with words, and allowed, without a window."""
+    for code, is_made in (("NO", False), ("ONE", True)):
+        with Model(TOUCH) as model, Place() as at:
+            at.env |= {"COPILOT_MODEL": MODEL, "COPILOT_PROVIDER_API_KEY": "none"}
+            at.env |= {"COPILOT_PROVIDER_BASE_URL": f"{model.url}/v1"}
+            at.env |= {"COPILOT_PROVIDER_TYPE": "openai"}
+            at.write(OWN, GATED)
+            at.write("~/.copilot/hooks/quandary.json", hook_of("copilot"))
+            with at_inbox(at) as person:
+                said = decide_next(person, code)
+                ended = at.run([COPILOT.path, "-p", "Go on."])
+                said.join(PATIENCE)
+            (result,) = model.results
+            assert at.file("made.txt").exists() is is_made, (result, ended.said)
+            assert is_made or "Not today." in result, result
+            assert at.answers(at.only_run().run) == [("person", "web")]
+
+
+def decide_next(person: Person, code: str) -> threading.Thread:
+    """Somebody who answers the next request, with words where they deny it."""
+    words = "Not today." if code == "NO" else ""
+    thread = threading.Thread(target=lambda: person.answer(person.wait()["run"], code, words))
+    thread.start()
+    return thread
+
+
+def hook_of(host: str) -> str:
+    """What our page tells people to write for a host."""
+    page = (ROOT / "docs" / "permissions.md").read_text(encoding="utf-8")
+    (found,) = re.findall(rf"(?s)```json\n([^`]*hook permission {host}[^`]*)```", page)
+    return str(found)
+
+
+@check(GEMINI)
+def gemini_is_denied_in_the_inbox() -> None:
+    """With the hook of our page in mode yolo, a command is denied with words, or goes on."""
+    command = {"command": "touch made.txt", "description": "Make a file"}
+    for code, is_made in (("NO", False), ("ONE", True)):
+        with (
+            Model(Call("run_shell_command", command)) as model,
+            Place(
+                GEMINI_API_KEY="none",
+                GEMINI_CLI_TRUST_WORKSPACE="true",
+                GEMINI_MODEL="gemini-2.5-flash",
+                GOOGLE_GEMINI_BASE_URL=model.url,
+            ) as at,
+        ):
+            own = json.loads(gemini_settings("gemini-api-key")) | json.loads(hook_of("gemini"))
+            at.write("~/.gemini/settings.json", json.dumps(own))
+            at.write(OWN, GATED)
+            with at_inbox(at) as person:
+                said = decide_next(person, code)
+                ended = at.run([GEMINI.path, "-p", "Go on.", "--approval-mode", "yolo"])
+                said.join(PATIENCE)
+            (result,) = model.results
+            assert at.file("made.txt").exists() is is_made, (result, ended.said)
+            assert is_made or "Not today." in result, result
 
 
 @check(COPILOT)

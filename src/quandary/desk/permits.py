@@ -115,6 +115,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SUBSTITUTION = re.compile(r"\$\(([^()'\"\\`]*)\)")
 _UNREAD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|\\\n|(?:^|[\s;|&])#|\{[^\s{}]*(?:,|\.\.)")
 """Signs that are no text, lines that go on, comments, braces: shells make other words of them."""
+_LONGEST = 20_000
+"""Characters of a command that is taken apart."""
 _OPERATORS = "();<>|&\n"
 _PARTS = re.compile(r"[|&;()\n`]+|\$\(")
 _LAUNCHERS = re.compile(
@@ -291,7 +293,7 @@ def split_command(line: str) -> list[list[str]]:
 
     Variables, redirections, comments, grouping and nested substitutions are not taken apart.
     """
-    if _UNREAD.search(line):
+    if len(line) > _LONGEST or _UNREAD.search(line):
         return []
     line, inner = QUIET.sub(" ", line), list[list[str]]()
     while found := _SUBSTITUTION.search(line):

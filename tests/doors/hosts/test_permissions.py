@@ -12,6 +12,7 @@ import pytest
 from quandary.desk import reply
 from quandary.desk.attachments import list_attachments, load
 from quandary.desk.authority import Caller
+from quandary.desk.permits import find_rule, read_rules
 from quandary.doors.hosts import hooks, permissions
 from quandary.doors.hosts.permissions import Permissions, Stop
 from quandary.errors import AlreadyAnswered, ParseError
@@ -273,6 +274,14 @@ def test_only_chosen_tools_come_here(store: SqliteStore) -> None:
     chosen = Permissions(inbox=True, tools=("Edit", "mcp__*"))
     assert permissions.decide(store, stopped(said()), "/shop", chosen) is None
     assert chosen.concerns("mcp__db__query")
+    assert runs.inbox(store) == []
+
+
+def test_nobody_is_shown_what_nobody_can_read(store: SqliteStore) -> None:
+    """An input beyond all measure is left to the host; a long command is at least never allowed."""
+    assert permissions.read_stop(said("x" * permissions.LARGEST), "claude", "/shop") is None
+    rules = read_rules({"ls": "allow Bash command=ls"})
+    assert find_rule(rules, stopped(said("ls " + "$(ls) " * 100_000)).request) is None
     assert runs.inbox(store) == []
 
 

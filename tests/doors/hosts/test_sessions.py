@@ -242,6 +242,38 @@ def test_a_parked_permission_is_used_once_when_the_session_is_resumed(headless: 
     assert (ended.status, "resumed with run" in ended.err) == (1, True)
 
 
+def test_what_somebody_else_has_used_is_not_handed_over(headless: Project, tmp_path: Path) -> None:
+    """An approval counts once, whoever comes first."""
+    pre(headless, **BASH)
+    (run,) = waiting(headless)
+    say(headless, run, "ONE")
+    (tmp_path / "input.json").write_text(json.dumps(TOUCH), encoding="utf-8")
+    assert headless.call("permit", "use", run, "--input", str(tmp_path / "input.json")).status == 0
+    said = pre(headless, **BASH)
+    assert said["permissionDecision"] == "deny"
+    assert "used already" in said["permissionDecisionReason"]
+
+
+def test_an_answer_covers_only_what_was_shown_under_its_id(headless: Project) -> None:
+    """A call that comes back with another input or another question is asked about anew."""
+    pre(headless, **BASH)
+    (run,) = waiting(headless)
+    say(headless, run, "ONE")
+    other = {**BASH, "tool_input": {"command": "touch other.txt"}}
+    assert pre(headless, **other)["permissionDecision"] == "defer"
+    (another,) = waiting(headless)
+    assert another != run
+    say(headless, another, "NO")
+    assert pre(headless, **BASH)["permissionDecision"] == "allow"
+    pre(headless, "toolu_9")
+    (asked,) = waiting(headless)
+    answer(headless, asked)
+    options = [{"label": "Keep"}, {"label": "Overwrite"}]
+    changed = {"questions": [{**QUESTION, "options": options}]}
+    assert pre(headless, "toolu_9", tool_input=changed)["permissionDecision"] == "defer"
+    assert len(waiting(headless)) == 1
+
+
 def test_a_parked_permission_is_denied_with_words(headless: Project) -> None:
     """The words reach the agent, and the session can be resumed for that."""
     pre(headless, **BASH)

@@ -23,6 +23,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime, timedelta
@@ -43,19 +44,15 @@ from quandary.journal import chance
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered, Asked, Asker, Noted, sha256
 from quandary.journal.policy import read_policy
-from quandary.journal.store import NoStore, open_store
+from quandary.journal.store import NoStore, State, Store, open_store
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Outcome, Preamble, Question, Reading, Reply
 from quandary.model.calls import STEP
 from quandary.model.text import LETTERS
-from quandary.settings import project_of, read_settings, state_folder, user_settings
+from quandary.settings import Settings, project_of, read_settings, state_folder, user_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from quandary.desk.walks import Parked
-    from quandary.journal.store import State, Store
-    from quandary.settings import Settings
 
 _SERVED: ContextVar[tuple[Store, Callable[[], bool]] | None] = ContextVar("_SERVED", default=None)
 """The store of a server that answers a hook itself, and whether the host still waits for that."""
@@ -250,8 +247,11 @@ class ToolCall(NamedTuple):
     asker: Asker = Asker()
 
     def record_name(self, question: Question) -> str:
-        """What the record of a question is found by."""
-        return f"hook\n{self.session}\n{self.id}\n{question.key}" if self.id else ""
+        """What the record of a question is found by: another one with its id has another."""
+        options = [(one.label, one.description) for one in question.choices]
+        shown = msgspec.json.encode((question.text, options, question.multi))
+        known = f"{question.key}\n{sha256(shown).hexdigest()[:16]}"
+        return f"hook\n{self.session}\n{self.id}\n{known}" if self.id else ""
 
     def text(self, question: Question) -> str:
         """The question to the letter, which is how the host finds its answer."""

@@ -9,6 +9,7 @@ hook race, the hook after the tool tells what was allowed there.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.desk import permits, reply
-from quandary.desk.permits import Rule, find_rule, read_rules
+from quandary.desk.permits import Rule, Verdict, find_rule, read_rules
 from quandary.doors.hosts import hooks
 from quandary.doors.hosts.hooks import HOOK, MARGIN
 from quandary.errors import AlreadyAnswered, ParseError, Rejected
@@ -30,12 +31,11 @@ from quandary.model.requests import PLANS, PermitRequest, name_action
 from quandary.settings import project_of, user_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from quandary.desk.permits import Verdict
     from quandary.desk.walks import Parked
     from quandary.journal.store import State, Store
 
+LARGEST = 1_000_000
+"""Bytes of an input; nobody reads a larger one in the inbox, so its host asks by itself."""
 KNOWN_HOSTS = ("claude", "codex", "copilot", "gemini", "qwen")
 KEYS = ("route", "tools", "wait", "ask", "rules", "park")
 PARKED = (
@@ -133,11 +133,13 @@ def read_stop(said: dict[str, Any], host: str, folder: str) -> Stop | None:
             given = msgspec.json.decode(given)
     if not isinstance(tool, str) or not isinstance(given, dict):
         return None
+    if len(text := msgspec.json.encode(given)) > LARGEST:
+        return None
     grants = _find_grants(said.get("permission_suggestions"))
     mode = said.get("permission_mode")
     request = PermitRequest(
         action=name_action(tool),
-        input=msgspec.json.format(msgspec.json.encode(given), indent=2).decode(),
+        input=msgspec.json.format(text, indent=2).decode(),
         tool=tool,
         folder=folder,
         host=host,
@@ -247,12 +249,16 @@ def decide_by_rule(
 
 
 def take_decision(store: Store, state: State, *, ruled: bool = False) -> dict[str, Any] | None:
-    """What was decided, which is used up by that; nothing where no person and no rule did."""
-    if state.deed is not None:
-        done = permits.take_use(store, HOOK, state)
-        state = done if done is not None else driver.look(store, state.run)
-    found = driver.answer_of(store, state.run) if state.status == "done" else None
-    return state.result if found is not None and (ruled or found[0].in_person) else None
+    """What was decided, which is used up by that; nothing where no person and no rule did.
+
+    What somebody else has used does not count a second time.
+    """
+    allowed = state.deed is not None
+    used = permits.take_use(store, HOOK, state) if allowed else state
+    if used is None or used.status != "done" or (not allowed and used.result.get("used")):
+        return None
+    found = driver.answer_of(store, state.run)
+    return used.result if found is not None and (ruled or found[0].in_person) else None
 
 
 def begin_permit(
@@ -265,7 +271,7 @@ def begin_permit(
 ) -> State:
     """Begin the run of a stop; a rule decides it at once, as a policy with the rule's name.
 
-    What a session is parked with is begun once, however often its host asks.
+    What a session is parked with is begun once, however often its host asks about the same input.
     """
     ruled = None
     if verdict is not None:
@@ -283,7 +289,9 @@ def begin_permit(
         documents=documents,
         project=project,
         **HOOK.source,
-        name=parked.name if parked else stop.name + chance.stamp(chance.now()),
+        name=(parked.name + stop.request.digest)
+        if parked
+        else stop.name + chance.stamp(chance.now()),
         once=parked is not None,
         expires=chance.now() + timedelta(seconds=wait + MARGIN) if wait else None,
         asker=stop.asker,

@@ -9,17 +9,18 @@ gets the answer. With `park = true` in `[permissions]`, so it is with what someb
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from quandary.desk import notices, reply
-from quandary.desk.permits import why_over
+from quandary.desk.permits import Rule, why_over
 from quandary.desk.state import hand_over
 from quandary.desk.walks import Parked
 from quandary.doors.hosts import hooks, permissions
-from quandary.doors.hosts.hooks import HOOK
+from quandary.doors.hosts.hooks import HOOK, ToolCall
 from quandary.errors import Rejected
 from quandary.flows.permit import tell_agent
 from quandary.flows.stops import TOOL
@@ -28,10 +29,6 @@ from quandary.model.calls import SESSION, STEP, Resumption
 from quandary.settings import project_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from quandary.desk.permits import Rule
-    from quandary.doors.hosts.hooks import ToolCall
     from quandary.doors.hosts.permissions import Stop
     from quandary.journal.store import State, Store
 
@@ -75,9 +72,8 @@ def park_permission(
         state = permissions.begin_permit(store, stop, project, None, parked=parked)
         if aside := _set_aside(store, session, [state]):
             return aside
-        over = state.status == "done" and state.result.get("used")
-        result = None if over else permissions.take_decision(store, state)
-        hand_over(store, HOOK, driver.look(store, state.run))
+        result, state = permissions.take_decision(store, state), driver.look(store, state.run)
+        hand_over(store, HOOK, state)
         if result is None:
             return hooks.make_decision("deny", f"{why_over(store, state)}.")
     return None if result is None else _tell_before(stop, result)
