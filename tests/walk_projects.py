@@ -26,6 +26,22 @@ DONE = {"completed": True, "comments": "done"}
 NONCE_FOLLOWS = WHICH_CALL.split("`")[0]
 
 
+STOPPING = Path(__file__).parent / "agents" / "stopping_agent.py"
+LEVEL = {"question": "Which level?", "options": [{"label": "Info"}, {"label": "Debug"}]}
+
+
+def stopping(folder: Path) -> str:
+    """Settings with an agent that stops for a question, and is done when it has an answer."""
+    asks = {"name": "AskUserQuestion", "input": {"questions": [LEVEL]}}
+    (folder / "script.json").write_text(json.dumps([[asks], DONE]), encoding="utf-8")
+    argv = [sys.executable, str(STOPPING), str(folder)]
+    words = {"argv": argv, "resume": [*argv, "--resume", "{session}"], "output": "json:result"}
+    words |= {"permissions": "ask", "ask": ["--settings", "{hooks}"], "session": "session_id"}
+    words |= {"stopped": "deferred_tool_use", "env": ["XDG_STATE_HOME"]}
+    lines = [f"{name} = {json.dumps(value)}\n" for name, value in words.items()]
+    return "".join(["[agents.STOPPER]\n", *lines])
+
+
 def bad(*warnings: str, retry: bool = True) -> dict[str, object]:
     """A verdict against a piece of work."""
     return {"fully_completed": False, "should_retry": retry, "warnings": list(warnings)}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from program import DEPLOY, at_terminal
-from walk_projects import DONE, GOOD, WalkProject, bad, lucid
+from walk_projects import DONE, GOOD, WalkProject, bad, lucid, stopping
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -772,6 +772,24 @@ def test_a_fault_of_the_logs_stops_nothing(
     ended = outing.call("walk", "c.csv")
     assert ended.status == 0
     assert ended.err.count("no more logs are written (ZeroDivisionError") == 1
+
+
+def test_an_agent_that_stops_is_answered_and_goes_on_in_the_same_walk(
+    outing: WalkProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its question is one of the walk, whoever answers; progress says that it stopped, and why."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(outing.folder / "state"))
+    outing.settings(stopping(outing.folder))
+    silent = {"text": "Do it", "cli": "STOPPER", "tags": "NoValidation"}
+    outing.draw(lucid({"1": silent}, ""))
+    (outing.folder / "answers.json").write_text('["Debug"]', encoding="utf-8")
+    ended = outing.call("walk", "c.csv", "--answers", "answers.json")
+    assert ended.status == 0, ended
+    (step,) = json.loads(ended.out)["result"]["steps"]
+    assert (step["output"], step["attempts"]) == ("done", 1)
+    assert "  S1@1/run stopped for AskUserQuestion after " in ended.err
+    used = (outing.folder / "uses.jsonl").read_text(encoding="utf-8")
+    assert json.loads(used)[2]["answers"] == {"Which level?": "Debug"}
 
 
 def test_progress_is_told_in_lines(outing: WalkProject) -> None:

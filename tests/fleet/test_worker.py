@@ -33,7 +33,7 @@ from quandary.journal import runs as driver
 from quandary.journal.entries import Noted
 from quandary.model.asks import Answer, Reply
 from quandary.settings.agents import Agent, Catalogue
-from walk_projects import DONE, GOOD, lucid
+from walk_projects import DONE, GOOD, lucid, stopping
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -445,3 +445,28 @@ def test_a_worker_resumes_the_parked_sessions_of_its_machine(
         assert ended(worker, signal.SIGTERM)[0] == 0
     assert said.read_text(encoding="utf-8").split()[:3] == ["-p", "--resume", SESSION]
     assert len(said.read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_an_agent_that_stops_goes_on_with_a_worker_of_its_machine(
+    camp: Camp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run waits for its answer; a worker elsewhere puts it back, and no attempt is used up."""
+    camp.settings(stopping(camp.folder))
+    monkeypatch.setenv("XDG_STATE_HOME", str(camp.folder / "state"))
+    camp.draw(lucid({"1": {"text": "Do it", "cli": "STOPPER", **SILENT}}, ""))
+    (run,) = camp.queue()
+    camp.drain()
+    with camp.opened() as store:
+        state = driver.look(store, run)
+        assert state.ask is not None, state
+        reply = Reply((Answer(state.ask.key, ("B",)),))
+        driver.advance(store, run, reply, who="person", through="web")
+    here = os.uname()
+    there = os.uname_result((here.sysname, "elsewhere", here.release, here.version, here.machine))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "uname", lambda: there)
+        camp.drain()
+    assert camp.statuses() == {"waiting": 1}
+    camp.make_due()
+    camp.drain()
+    assert (camp.statuses(), attempts(camp, run)) == ({"done": 1}, [1])

@@ -277,3 +277,25 @@ def test_a_file_whose_name_begins_like_an_open_journals_is_read(tmp_path: Path) 
     (tmp_path / "quandary.toml").write_text("max_visits = 3\n", encoding="utf-8")
     with closing(SqliteStore(tmp_path / "q")):
         assert read_text(str(tmp_path / "quandary.toml")) == "max_visits = 3\n"
+
+
+def test_whoever_looks_does_not_wait_for_a_thread_that_writes(tmp_path: Path) -> None:
+    """There is a connection to read on besides the one that is in a transaction."""
+    with closing(SqliteStore(tmp_path / "journal.db")) as store:
+        begun, over, seen = threading.Event(), threading.Event(), list[int]()
+
+        def write() -> bool:
+            begun.set()
+            return over.wait(60)
+
+        writer = threading.Thread(target=store._write, args=(write,))
+        reader = threading.Thread(target=lambda: seen.append(len(store.runs())))
+        writer.start()
+        assert begun.wait(60)
+        reader.start()
+        reader.join(30)
+        looked = list(seen)
+        over.set()
+        writer.join(60)
+        reader.join(60)
+        assert looked == [0]

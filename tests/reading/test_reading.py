@@ -444,6 +444,17 @@ def test_what_only_may_mean_an_option_is_asked_about(
     assert picks(text, asked) == expected
 
 
+def test_what_has_to_be_named_outright_is_not_asked_about_either() -> None:
+    """Free text moves no phase: a word of its description goes to the caller as it is."""
+    moves = [
+        Choice("PRO", "Proceed", "The plan stands"),
+        Choice("BAK", "Go back", "Look at it again"),
+    ]
+    asked = question(*moves, Choice("CUS", "Write a list", "Before work starts"), outright=("BAK",))
+    assert picks("again", asked) == "own-words"
+    assert picks("starts", asked) == "?CUS"
+
+
 def test_a_no_leaves_the_other_option_to_be_asked_about() -> None:
     """Unless it is the one that leaves everything as it is."""
     hold = question(Choice("SHP", "Ship it"), Choice("HLD", "Hold the release"))

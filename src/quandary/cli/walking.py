@@ -127,10 +127,10 @@ class Lines(Watcher):
 
     def came(self, run: str, output: Output) -> None:
         row = self._row(run)
-        row.calls += 1
+        row.calls += output.stopped is None
         row.tokens += tokens_of(output)
         what = output.error or output.problem
-        done = "done in"
+        done = f"stopped for {output.stopped.tool} after" if output.stopped else "done in"
         match output.meaning:
             case Process(completed=False):
                 done = "not completed after"

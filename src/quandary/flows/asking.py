@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from quandary.flows import proposals, send, wording
+from quandary.flows import Steps, proposals, send, wording
 from quandary.flows.proposals import Proposal
 from quandary.model import keys
 from quandary.model.asks import (
@@ -28,22 +29,19 @@ from quandary.model.asks import (
     Field,
     Hand,
     Item,
+    Kind,
+    Limits,
     Note,
     Preamble,
     Question,
     Reply,
+    Required,
     find_changes,
     read_defaults,
     shown,
 )
 from quandary.model.calls import Assignment, Call, Do, Done, Output
 from quandary.model.tree import Extra
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from quandary.flows import Steps
-    from quandary.model.asks import Kind, Limits, Required
 
 FEWEST = 2
 """A host shows at least this many options, or there would be no room for More…"""

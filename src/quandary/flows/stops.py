@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 
-from quandary.model.asks import Choice, Question
-from quandary.model.calls import Resumption
+from quandary.model.asks import Choice, Question, Required
+from quandary.model.calls import Resumption, Stopped
 from quandary.model.requests import PermitRequest, name_action
 from quandary.model.text import LETTERS
 
 if TYPE_CHECKING:
     from quandary.flows import Steps
     from quandary.flows.asking import Chooser, Inquiry
-    from quandary.model.asks import Required
-    from quandary.model.calls import Stopped
 
 TOOL = re.compile(r"(?:mcp__.+__)?AskUserQuestion")
 """The question tool of a host."""

@@ -20,6 +20,7 @@ from quandary.journal import chance
 from quandary.journal.chance import stamp
 from quandary.journal.entries import (
     Answered,
+    AnyBody,
     Asked,
     Began,
     Called,
@@ -33,7 +34,6 @@ from quandary.model.keys import is_split
 from quandary.model.one_way import one_way
 
 if TYPE_CHECKING:
-    from quandary.journal.entries import AnyBody
     from quandary.journal.store import Store, Watch
     from quandary.model.asks import Answer, Ask, Question
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from quandary.journal.entries import Answered, Ended, Noted
+from quandary.journal.entries import Answered, AnyBody, Ended, Matter, Noted
 
 if TYPE_CHECKING:
-    from quandary.journal.entries import AnyBody, Matter
     from quandary.journal.store import Store
 
 Event = Literal["answered", "amended", "undone", "declined", "withdrawn", "expired", "failed"]

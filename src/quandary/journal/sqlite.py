@@ -6,7 +6,8 @@ import os
 import sqlite3
 import sys
 import threading
-from contextlib import closing, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -16,7 +17,7 @@ from msgspec.structs import astuple
 
 from quandary.errors import ReadOnly, Rejected, StoreError
 from quandary.journal import chance, outbox
-from quandary.journal.entries import sha256
+from quandary.journal.entries import Entry, sha256
 from quandary.journal.store import (
     CREATE,
     INDEXES,
@@ -31,10 +32,6 @@ from quandary.journal.store import (
 from quandary.settings.files import hold_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
-    from quandary.journal.entries import Entry
     from quandary.journal.store import Execute, Row, Run, Write
 
 T = TypeVar("T")

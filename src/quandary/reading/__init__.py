@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from quandary.model.asks import BACK, MORE, Choice, Question, Reading
+from quandary.model.asks import BACK, MORE, Choice, Prefix, Question, Reading
 from quandary.model.tree import OTHER
 from quandary.reading.words import ARTICLES, fold, slips, trim, words
 
 if TYPE_CHECKING:
-    from quandary.model.asks import Prefix
     from quandary.reading.phrases import Words
 
 Mode = Literal["strict", "plain"]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from quandary.model.asks import MORE
+from quandary.model.asks import MORE, Choice, Question
 from quandary.model.tree import OTHER
 from quandary.reading import names_of
 from quandary.reading.lexicon import DESCRIPTION, LABEL, WHOLE, Fit, lexicon, stem
 from quandary.reading.numbers import cardinal, counts, is_all, places
 from quandary.reading.phrases import FILLERS, SAYINGS, WORDS, Words, edges, opens, strip
 from quandary.reading.words import words
-
-if TYPE_CHECKING:
-    from quandary.model.asks import Choice, Question
 
 NAMING = frozenset(("pick", "either"))  # how words say which options are meant
 Sense = Literal["yes", "no"]

@@ -62,7 +62,7 @@ def _read_loosely(bare: str, question: Question) -> Reading | None:
     Where it has to be outright, they say what an option does, or its place.
     """
     found = Sentences(bare, question).read()
-    outright = {*question.outright} & {*found.codes} if found.kind == "pick" else set()
+    outright = {*question.outright} & {*found.codes} if len(found.codes) == 1 else set()
     labels = [words(choice.label) for choice in question.every if choice.code in outright]
     said = {word for word in words(bare) if not word.isdigit()} if labels else set[str]()
     # `Go back` is told by its second word, which `Go ahead` has not.
