@@ -149,7 +149,8 @@ class Following:
                     yield 1, found
         elif isinstance(body, Ended):
             self._answered.pop(run, None)
-            self._waiting.pop(run, None)
+            if body.status != "withdrawn":  # of that one, a host may still report the answer
+                self._waiting.pop(run, None)
 
 
 def _earlier(at: str, seconds: float | None) -> str:
