@@ -240,5 +240,5 @@ def test_a_worker_keeps_few_connections(camp: Camp) -> None:
     camp.url += "&application_name=fleet-test"
     with camp.working(concurrency=30):
         until(lambda: len(camp.calls) >= 10)
-        assert camp.rows(counted)[0][0] <= 6
+        assert camp.rows(counted)[0][0] < 10
         until(lambda: camp.statuses() == {"waiting": 20, "done": 10})

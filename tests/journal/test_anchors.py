@@ -34,73 +34,73 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def journal(tmp_path: Path) -> Path:
     """A journal with a run that was answered, and `old.db`, where the same run still waits."""
-    place = tmp_path / "journal.db"
-    with closing(open_store(place)) as store:
+    journal = tmp_path / "journal.db"
+    with closing(open_store(journal)) as store:
         waiting = small_flows.begin(store, questions=1)
         archive.backup(store, str(tmp_path / "old.db"))
         small_flows.answer(store, waiting)
-    return place
+    return journal
 
 
-def put_back(place: Path) -> None:
+def put_back(journal: Path) -> None:
     """Put the older file in the place of the journal."""
-    for name in (place, f"{place}-wal", f"{place}-shm"):
+    for name in (journal, f"{journal}-wal", f"{journal}-shm"):
         Path(name).unlink(missing_ok=True)
-    shutil.copy(place.with_name("old.db"), place)
+    shutil.copy(journal.with_name("old.db"), journal)
 
 
-def missing(place: Path | str) -> str:
+def missing(journal: Path | str) -> str:
     """What is missed when the store is opened."""
-    with closing(open_store(place)) as store:
+    with closing(open_store(journal)) as store:
         told = verify(store).problems
         assert [problem.text for problem in told] == ([store.missing] if store.missing else [])
         return store.missing
 
 
-def test_one_line_is_kept_of_each_store(place: Path, state: Path) -> None:
+def test_one_line_is_kept_of_each_store(journal: Path, state: Path) -> None:
     """With the number and the digest of the newest entry, for nobody else to read."""
-    with closing(open_store(place)) as store:
+    with closing(open_store(journal)) as store:
         seq, newest = store.head() or (0, b"")
     (file,) = state.iterdir()
     assert file.read_text().splitlines()[0].split()[:2] == [str(seq), newest.hex()]
-    assert file.read_text().endswith(f" {place}\n")
+    assert file.read_text().endswith(f" {journal}\n")
     assert (file.stat().st_mode & 0o777, state.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_an_older_file_is_reported_with_what_is_missing(place: Path) -> None:
+def test_an_older_file_is_reported_with_what_is_missing(journal: Path) -> None:
     """Its own chain holds; it is opened all the same, and the newer one is not forgotten."""
-    assert missing(place) == ""
-    put_back(place)
-    assert "older than what was seen here: it ends with entry 2" in missing(place)
-    assert "up to entry 4 is missing" in missing(place)
+    assert missing(journal) == ""
+    put_back(journal)
+    assert "older than what was seen here: it ends with entry 2" in missing(journal)
+    assert "up to entry 4 is missing" in missing(journal)
 
 
-def test_writing_to_an_older_file_does_not_hide_that_it_is_one(place: Path) -> None:
+def test_writing_to_an_older_file_does_not_hide_that_it_is_one(journal: Path) -> None:
     """However far it comes: what was seen is not in it."""
-    put_back(place)
-    with closing(open_store(place)) as store:
+    put_back(journal)
+    with closing(open_store(journal)) as store:
         for _ in range(4):
             small_flows.begin(store)
-    assert "entry 4 is another one" in missing(place)
+    assert "entry 4 is another one" in missing(journal)
 
 
-def test_the_newest_file_put_back_is_what_was_seen(place: Path) -> None:
+def test_the_newest_file_put_back_is_what_was_seen(journal: Path) -> None:
     """Nothing has to be accepted then."""
-    shutil.copy(place, place.with_name("new.db"))
-    put_back(place)
-    assert missing(place)
-    shutil.copy(place.with_name("new.db"), place)
-    assert missing(place) == ""
+    shutil.copy(journal, journal.with_name("new.db"))
+    put_back(journal)
+    assert missing(journal)
+    shutil.copy(journal.with_name("new.db"), journal)
+    assert missing(journal) == ""
 
 
-def test_entries_removed_under_a_program_that_runs_are_missed_when_it_writes(place: Path) -> None:
+def test_entries_removed_under_a_program_that_runs_are_missed_when_it_writes(journal: Path) -> None:
     """Also where as many are added at once as were removed."""
-    with closing(open_store(place)) as store:
+    with closing(open_store(journal)) as store:
         since = store.entries(store.runs()[0].id)[1].read().at
         databases.change(
-            place,
+            journal,
             "DELETE FROM entry WHERE seq > 2",
             f"UPDATE run SET n = 2, status = 'waiting', waits = 'person', key = '1:', asked = 2, "  # noqa: S608
             f"since = '{since}', head = (SELECT digest FROM entry WHERE seq = 2)",
@@ -108,37 +108,37 @@ def test_entries_removed_under_a_program_that_runs_are_missed_when_it_writes(pla
         assert store.missing == ""
         small_flows.begin(store, questions=1)
         assert "not what was seen here" in store.missing
-    assert missing(place)
+    assert missing(journal)
 
 
-def test_a_store_begun_anew_is_told_from_an_older_one(place: Path) -> None:
+def test_a_store_begun_anew_is_told_from_an_older_one(journal: Path) -> None:
     """And an older one that is put back after it is still an older one."""
-    place.unlink()
-    with closing(open_store(place)) as store:
+    journal.unlink()
+    with closing(open_store(journal)) as store:
         assert "begun anew" in store.missing
         small_flows.begin(store)
-    assert "begun anew" in missing(place)
-    put_back(place)
-    assert "older than" in missing(place)
+    assert "begun anew" in missing(journal)
+    put_back(journal)
+    assert "older than" in missing(journal)
 
 
-def test_a_person_accepts_what_is_there(place: Path) -> None:
+def test_a_person_accepts_what_is_there(journal: Path) -> None:
     """From then on that is what was seen."""
-    put_back(place)
-    with closing(open_store(place)) as store:
+    put_back(journal)
+    with closing(open_store(journal)) as store:
         assert store.keeper is not None
         store.keeper.renew()
         assert store.missing == ""
         small_flows.begin(store)
-    assert missing(place) == ""
+    assert missing(journal) == ""
 
 
-def test_what_was_used_up_cannot_be_used_again_in_an_older_file(place: Path) -> None:
+def test_what_was_used_up_cannot_be_used_again_in_an_older_file(journal: Path) -> None:
     """Nor does a preference count that was taken back since."""
-    with closing(open_store(place)) as store:
+    with closing(open_store(journal)) as store:
         store.require_newest()
-    put_back(place)
-    with closing(open_store(place)) as store:
+    put_back(journal)
+    with closing(open_store(journal)) as store:
         said = {"scope": "", "origin": "user", "who": "person", "through": "terminal"}
         policy.set_preference(store, "colour", "never-ask", **said)  # type: ignore[arg-type]
         verdict = policy.read_policy(store, "").check("colour", "Which colour?")
@@ -148,15 +148,15 @@ def test_what_was_used_up_cannot_be_used_again_in_an_older_file(place: Path) -> 
             store.require_newest()
 
 
-def test_a_tail_of_one_run_cut_off_with_care_is_found(place: Path) -> None:
+def test_a_tail_of_one_run_cut_off_with_care_is_found(journal: Path) -> None:
     """The newest entry is another run's and still there; its number tells that some are not."""
-    with closing(open_store(place)) as store:
+    with closing(open_store(journal)) as store:
         cut = small_flows.begin(store)
         small_flows.answer(store, cut)
         small_flows.begin(store)
         began = store.entries(cut.run)[1].read().at
         databases.change(
-            place,
+            journal,
             f"DELETE FROM entry WHERE run = '{cut.run}' AND n > 2",  # noqa: S608 - our own names
             f"UPDATE run SET n = 2, key = '1:', asked = 2, since = '{began}', head = "  # noqa: S608
             f"(SELECT digest FROM entry WHERE run = '{cut.run}' AND n = 2) "
@@ -167,9 +167,9 @@ def test_a_tail_of_one_run_cut_off_with_care_is_found(place: Path) -> None:
         assert store.missing == ""
 
 
-def test_what_was_verified_here_cannot_be_rewritten(place: Path) -> None:
+def test_what_was_verified_here_cannot_be_rewritten(journal: Path) -> None:
     """Not even with every digest made anew, and it is not called an older store."""
-    with closing(open_store(place)) as store:
+    with closing(open_store(journal)) as store:
         small_flows.begin(store)
         assert store.keeper is not None
         store.keeper.renew(verify(store).digest)
@@ -179,7 +179,7 @@ def test_what_was_verified_here_cannot_be_rewritten(place: Path) -> None:
         body = last.body.replace(b"done", b"failed")
         made = digest(run.id, run.n, before.digest, body, None).hex()
         databases.change(
-            place,
+            journal,
             f"UPDATE entry SET body = X'{body.hex()}', seal = NULL, matter = NULL, salt = NULL, "  # noqa: S608
             f"digest = X'{made}' WHERE seq = 4",
             f"UPDATE run SET status = 'failed', head = X'{made}' WHERE number = 1",  # noqa: S608
@@ -187,18 +187,18 @@ def test_what_was_verified_here_cannot_be_rewritten(place: Path) -> None:
         assert verify(store, seen=False).ok
         (problem,) = verify(store).problems
         assert "altered" in problem.text
-    place.rename(place.with_name("other.db"))
-    place.symlink_to("other.db")
-    with closing(open_store(place)) as store:
+    journal.rename(journal.with_name("other.db"))
+    journal.symlink_to("other.db")
+    with closing(open_store(journal)) as store:
         (problem,) = verify(store).problems
         assert "altered" in problem.text, "by whatever name"
 
 
 @pytest.mark.parametrize("way", ["copied", "backed up", "moved", "linked", "recovered"])
-def test_a_store_elsewhere_is_a_store_of_its_own(place: Path, tmp_path: Path, way: str) -> None:
+def test_a_store_elsewhere_is_a_store_of_its_own(journal: Path, tmp_path: Path, way: str) -> None:
     """Whoever goes on with a copy misses nothing, and neither does who goes on with the first."""
     other = tmp_path / "other.db"
-    with closing(open_store(place)) as store:
+    with closing(open_store(journal)) as store:
         if way == "copied":
             with closing(open_store(other)) as new:
                 archive.copy(store, new)
@@ -206,96 +206,96 @@ def test_a_store_elsewhere_is_a_store_of_its_own(place: Path, tmp_path: Path, wa
             archive.backup(store, str(other))
     if way == "recovered":
         with closing(open_store(other)) as new:
-            assert recovery.recover(str(place), new).report.ok
+            assert recovery.recover(str(journal), new).report.ok
     elif way == "moved":
-        place.rename(other)
+        journal.rename(other)
     elif way == "linked":
-        other.symlink_to(place)
+        other.symlink_to(journal)
     with closing(open_store(other)) as store:
         small_flows.begin(store)
     assert missing(other) == ""
     if way == "moved":
-        shutil.copy(other, place)
-    assert missing(place) == ""
+        shutil.copy(other, journal)
+    assert missing(journal) == ""
     if way == "linked":  # it is the same store, and known as such
-        put_back(place)
+        put_back(journal)
         assert "older than" in missing(other)
 
 
 @pytest.mark.parametrize("is_longer", [False, True])
 def test_a_link_in_the_place_of_a_store_is_no_way_round(
-    place: Path, tmp_path: Path, is_longer: bool
+    journal: Path, tmp_path: Path, is_longer: bool
 ) -> None:
     """Where it leads there may be a store that is in order, by that name."""
     other = tmp_path / "other.db"
-    with closing(open_store(place)) as store:
+    with closing(open_store(journal)) as store:
         archive.backup(store, str(other))
         small_flows.begin(store)
     with closing(open_store(other)) as store:
         for _ in range(3 if is_longer else 0):
             small_flows.begin(store)
-    place.unlink()
-    place.symlink_to(other)
+    journal.unlink()
+    journal.symlink_to(other)
     assert missing(other) == ""
-    assert "seen here" in missing(place)
-    with closing(open_store(place)) as store:
+    assert "seen here" in missing(journal)
+    with closing(open_store(journal)) as store:
         assert not verify(store).ok
         assert store.keeper is not None
         store.keeper.renew()
         assert verify(store).ok
-    assert missing(place) == ""
+    assert missing(journal) == ""
 
 
-def test_a_copy_into_the_place_of_a_store_that_is_gone(place: Path, tmp_path: Path) -> None:
+def test_a_copy_into_the_place_of_a_store_that_is_gone(journal: Path, tmp_path: Path) -> None:
     """It is what was seen there, if it is the same journal."""
-    place.rename(tmp_path / "other.db")
-    with closing(open_store(tmp_path / "other.db")) as old, closing(open_store(place)) as new:
+    journal.rename(tmp_path / "other.db")
+    with closing(open_store(tmp_path / "other.db")) as old, closing(open_store(journal)) as new:
         assert new.missing
         archive.copy(old, new)
         assert new.missing == ""
-    assert missing(place) == ""
-    put_back(place)
-    assert "older than" in missing(place)
+    assert missing(journal) == ""
+    put_back(journal)
+    assert "older than" in missing(journal)
 
 
 def test_where_the_state_folder_cannot_be_written_all_else_works(
-    place: Path, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    journal: Path, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is known then, and nothing is missed."""
     shutil.rmtree(state.parent)
     (tmp_path / "state" / "quandary").write_text("a file")
-    with closing(open_store(place)) as store:
+    with closing(open_store(journal)) as store:
         small_flows.begin(store)
-    assert missing(place) == ""
+    assert missing(journal) == ""
     monkeypatch.setenv("XDG_STATE_HOME", os.devnull)
-    put_back(place)
-    assert missing(place) == ""
+    put_back(journal)
+    assert missing(journal) == ""
 
 
 @pytest.mark.parametrize("left", [b"", b"12", b"12 ab", b"\0" * 300, b"x y z a b\n", b"\xff\n"])
-def test_half_a_line_is_no_line(place: Path, state: Path, left: bytes) -> None:
+def test_half_a_line_is_no_line(journal: Path, state: Path, left: bytes) -> None:
     """It is written without waiting for the disk, so that a crash may leave anything."""
     (file,) = state.iterdir()
     file.write_bytes(left)
-    with closing(open_store(place)) as store:
+    with closing(open_store(journal)) as store:
         assert store.missing == ""
         small_flows.begin(store)
         assert file.read_text().startswith("6 ")
-    assert missing(place) == ""
+    assert missing(journal) == ""
 
 
-def test_a_store_that_can_only_be_read_is_compared(place: Path, state: Path) -> None:
+def test_a_store_that_can_only_be_read_is_compared(journal: Path, state: Path) -> None:
     """And nothing is written, neither there nor elsewhere."""
-    put_back(place)
+    put_back(journal)
     (file,) = state.iterdir()
     before = file.read_bytes()
-    place.chmod(0o400)
-    place.parent.chmod(0o500)
+    journal.chmod(0o400)
+    journal.parent.chmod(0o500)
     try:
-        with closing(open_store(place, create=False)) as store:
+        with closing(open_store(journal, create=False)) as store:
             assert "older than" in store.missing
     finally:
-        place.parent.chmod(0o700)
+        journal.parent.chmod(0o700)
     assert file.read_bytes() == before
 
 
@@ -320,13 +320,13 @@ assert store.missing == "", store.missing
 """
 
 
-def test_two_processes_that_write_at_once_miss_nothing(place: Path, state: Path) -> None:
+def test_two_processes_that_write_at_once_miss_nothing(journal: Path, state: Path) -> None:
     """Each keeps what it wrote unless the other one has come further."""
-    command = [sys.executable, "-c", WRITER, str(place)]
+    command = [sys.executable, "-c", WRITER, str(journal)]
     writers = [subprocess.Popen(command) for _ in range(2)]
     assert [writer.wait(60) for writer in writers] == [0, 0]
     (file,) = state.iterdir()
-    with closing(open_store(place)) as store:
+    with closing(open_store(journal)) as store:
         assert store.newest() == 124
         assert store.missing == ""
         small_flows.begin(store)
@@ -355,7 +355,7 @@ def test_a_server_restored_from_an_older_dump_is_noticed() -> None:
         assert "entry 4 is another one" in missing(address)
 
 
-def test_what_is_carried_elsewhere_is_expected_later(store: Store, path: Path | str) -> None:
+def test_what_is_carried_elsewhere_is_expected_later(store: Store) -> None:
     """The newest entry of a notice, a metric or an export; older and altered are told apart."""
     state = small_flows.begin(store)
     kept = store.anchor()
@@ -367,4 +367,4 @@ def test_what_is_carried_elsewhere_is_expected_later(store: Store, path: Path | 
     assert "older than the expected digest" in problem.text
     (problem,) = verify(store, expect=f"{seq}-{'0' * 64}").problems
     assert "is not what is there now" in problem.text
-    assert driver.look(store, state.run).status == "waiting", path
+    assert driver.look(store, state.run).status == "waiting"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -254,8 +255,8 @@ def test_a_run_keeps_the_documents_that_it_began_with(store: Store, place: Place
     assert list(body.documents) == ["words"]
     assert b"Shall we" not in (began.matter or b"")
     assert place.change("DELETE FROM document")
-    with pytest.raises(Diverged, match="lost"):
-        go_on(store, state.run)
+    with closing(place.open()) as fresh, pytest.raises(Diverged, match="lost"):
+        go_on(fresh, state.run)
 
 
 def test_outputs_that_have_come_are_sent_again(store: Store) -> None:
