@@ -21,7 +21,7 @@ from quandary.desk import begin as desk
 from quandary.desk import phases
 from quandary.desk.authority import Caller, Scope
 from quandary.doors.web import inbox, run_pages
-from quandary.doors.web.app import visible
+from quandary.doors.web.prose import visible
 from quandary.doors.web.questions import BOTH, OTHER
 from quandary.formats.proof import Given
 from quandary.journal import runs as driver

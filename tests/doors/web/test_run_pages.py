@@ -6,6 +6,9 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+import pytest
+from msgspec.structs import replace
+
 import walks
 from program import call
 from quandary.doors.web import run_pages
@@ -14,8 +17,6 @@ from quandary.model.chart import Chart, Page, Route, Step
 from sites import hidden, send
 
 if TYPE_CHECKING:
-    import pytest
-
     from sites import Site
 
 PHASES = [
@@ -85,6 +86,43 @@ def test_a_walk_in_a_chart_full_of_scripts(site: Site) -> None:
         page = visitor.get(f"/runs/{state.run}").text
     assert page.count("<script") == 1
     assert "&lt;script&gt;alert(1)" in page
+
+
+@pytest.mark.parametrize("room", [run_pages.ROOM, 0])
+def test_nothing_hides_in_what_agents_wrote(
+    site: Site, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    """However it is laid out, signs that turn a text around are shown as what they are."""
+    monkeypatch.setattr(run_pages, "ROOM", room)
+    turned = "\u202e"
+    parts = f"[{', '.join(['[]'] * 501)}, {{}}]"
+    change = f"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-{turned}\n+y\n"
+    for text in (f'["{turned}"]', parts.replace("{}", f'"{turned}"'), change, f"*{turned}*"):
+        state = walks.begin(site.store)
+        state = walks.send(site.store, state, replace(walks.did(state.calls[0]), text=text))
+        with site.person() as visitor:
+            page = visitor.get(f"/runs/{state.run}").text
+        _, _, told = page.partition('<p class="about">output</p>')
+        assert "\\u202e" in told, text
+        assert turned not in page, text
+
+
+def test_nothing_hides_in_what_changed(site: Site) -> None:
+    """A question that is back shows it in what is otherwise, too."""
+    state = walks.begin(site.store)
+    state = walks.send(site.store, state, walks.did(state.calls[0], "Two \u202esteps."))
+    state = walks.send(site.store, state, walks.judged(state.calls[0]))
+    state = walks.send(site.store, state, walks.chose(state.calls[0], "yes"))
+    assert state.ask is not None
+    with site.person() as visitor:
+        sent = send(visitor, state.run, pick_0=state.ask.questions[0].choices[1].code)
+        assert sent.status_code == 303
+        state = runs.look(site.store, state.run)
+        state = walks.send(site.store, state, walks.did(state.calls[0], "One step."))
+        walks.send(site.store, state, walks.chose(state.calls[0], "yes"))
+        page = visitor.get(f"/runs/{state.run}").text
+    assert "Changed since this was last asked" in page
+    assert "\u202e" not in page
 
 
 def test_a_long_walk_is_cut(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ from quandary.doors.web.events import Events
 from quandary.doors.web.inbox import KINDS, folder_of
 from quandary.doors.web.metrics import HEALTH, Metrics, Readiness, count_requests, log_requests
 from quandary.doors.web.pages import PAGES
-from quandary.doors.web.prose import render, render_line
+from quandary.doors.web.prose import render, render_line, visible
 from quandary.doors.web.questions import attachment, mark_levels, show_ask
 from quandary.doors.web.run_pages import RUN_PAGES, cut
 from quandary.doors.web.tokens import Keys, Network
@@ -250,14 +250,6 @@ def guard(app: ASGIApp) -> ASGIApp:
 
 
 # -- refusals, and what goes wrong ---------------------------------------------------------------
-
-
-def visible(value: object) -> object:
-    """Signs that hide, or that turn the text around them, are shown as what they are.
-
-    Everything that a template puts out goes through here. Breaks and tabs are harmless on a page.
-    """
-    return reveal(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def exact(value: str) -> Markup:

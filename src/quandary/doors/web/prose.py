@@ -307,10 +307,20 @@ def render_any(text: str) -> Markup:
 # -- tables, JSON, plain text --------------------------------------------------------------------
 
 
+def visible(value: object) -> object:
+    """Signs that hide, or that turn the text around them, are shown as what they are.
+
+    Everything that a template puts out goes through here. Breaks and tabs are harmless on a page.
+    """
+    return reveal(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @cache
 def _macros() -> Any:  # noqa: ANN401 - a template's macros
     folder = os.path.join(os.path.dirname(__file__), "templates")
-    environment = Environment(loader=FileSystemLoader(folder), autoescape=True, trim_blocks=True)
+    environment = Environment(
+        loader=FileSystemLoader(folder), autoescape=True, finalize=visible, trim_blocks=True
+    )
     environment.filters["dump"] = lambda value: msgspec.json.encode(value).decode()
     return environment.get_template("layouts.html").module
 
@@ -339,7 +349,7 @@ def render_json(text: str) -> Markup:
 
 def render_lines(text: str, name: str = "") -> Markup:
     """A text line by line, with its numbers; code in the colours of its language."""
-    lines = text.splitlines()
+    lines = reveal(text).splitlines()
     code = "\n".join(lines[:MOST_ROWS])
     language = name.rpartition(".")[2] if "." in name else ""
     painted = highlight(code, language) if len(code) <= LONGEST_CODE else escape(code)

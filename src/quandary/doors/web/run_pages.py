@@ -59,6 +59,7 @@ from quandary.journal.history import GivenAnswer, find_last_answer, look_at
 from quandary.journal.history import given as counting
 from quandary.model.calls import HUMAN
 from quandary.model.text import cut as text_cut
+from quandary.model.text import reveal
 from quandary.model.track import split
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _lay_out(room: int) -> Callable[[str], Markup]:
         nonlocal room
         room -= len(text)
         if room < 0:
-            return Markup("<pre tabindex=0 dir=auto>%s</pre>") % cut(text)
+            return Markup("<pre tabindex=0 dir=auto>%s</pre>") % reveal(cut(text))
         return render_any(text)
 
     return lay
