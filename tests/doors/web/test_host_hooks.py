@@ -12,16 +12,22 @@ import httpx
 import pytest
 
 from hosts.people import Person
-from quandary.doors.web.tokens import hook_token, signing_key
+from quandary.doors.web.tokens import hashed, hook_token, signing_key
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
-from sites import TOKEN, Server
+from sites import ADAS, TOKEN, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SETTINGS = '[permissions]\nroute = "inbox"\nwait = 60\n'
+SETTINGS = f"""\
+[permissions]
+route = "inbox"
+wait = 60
+[users.hook]  # who is one by name alone
+token = "{hashed(ADAS)}"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +82,7 @@ def test_only_the_users_own_hook_is_answered(server: Server, tmp_path: Path) -> 
     others: tuple[tuple[dict[str, str], int], ...] = (
         ({}, 403),
         ({"Authorization": f"Bearer {TOKEN}"}, 403),
+        ({"Authorization": f"Bearer {ADAS}"}, 403),
         ({"Authorization": "Bearer x"}, 401),
         ({**own(server), "X-Forwarded-For": "10.0.0.1"}, 401),
         ({**own(server), "Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}, 403),

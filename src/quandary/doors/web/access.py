@@ -198,7 +198,7 @@ _OPEN = frozenset({"/login", "/healthz", "/readyz"})
 METRICS = "/metrics"
 HOOKS = "/api/hooks/"
 HOOK = "hook"
-"""The name of a hook of the user's own host; it opens nothing else."""
+"""The name of a hook of the user's own host; it opens nothing else, and a user may have it too."""
 WATCHER = "metrics"
 """The name of whoever comes with the token for the metrics; it opens nothing else."""
 _STATIC = "/static/"
@@ -288,14 +288,15 @@ class Access:
         name = self.keys.bearer(secret)
         if name is None and connection.scope["path"] == METRICS and self.keys.watches(secret):
             name = WATCHER
-        is_hook = connection.scope["path"].startswith(HOOKS) and self.keys.is_hook(secret)
-        if is_hook and sender in LOOPBACK and not _is_forwarded(connection):
-            name = HOOK
+        near = sender in LOOPBACK and not _is_forwarded(connection)
+        called = near and connection.scope["path"].startswith(HOOKS)
+        is_hook = called and self.keys.is_hook(secret)
+        name = HOOK if is_hook else name
         if name is None:
             self.keys.failed("token", sender)
             raise NotAuthorizedException("unknown token", headers={"WWW-Authenticate": "Bearer"})
         self.keys.succeeded(sender, secret)
-        return Visitor(bearer=name)
+        return Visitor(bearer=name, is_hook=is_hook)
 
 
 def _is_forwarded(connection: Connection) -> bool:

@@ -22,7 +22,7 @@ from quandary.desk.authority import Caller, project_seen
 from quandary.desk.begin import Asking, Permitting, Showing, digest_of
 from quandary.desk.drafts import meaning
 from quandary.desk.state import conceal, describe_state, hand_over, look
-from quandary.doors.web.access import HOOK, RunId, Site, TheSite, Visit
+from quandary.doors.web.access import RunId, Site, TheSite, Visit
 from quandary.errors import QuandaryError
 from quandary.journal import runs as driver
 from quandary.journal.store import Run, State
@@ -476,7 +476,7 @@ async def hook(
     request: Visit, site: TheSite, event: FromPath[Literal["permission", "post"]]
 ) -> Response[bytes]:
     """A hook of the user's own Claude Code, for as long as that stays on the line."""
-    if site.visitor(request).bearer != HOOK:
+    if not site.visitor(request).is_hook:
         raise PermissionDeniedException("only a hook that `quandary install` wrote has this token")
     if site.hook is None:
         raise NotFoundException

@@ -55,6 +55,8 @@ class Visitor(NamedTuple):
     session: Session | None = None
     bearer: str = ""
     """The name behind a token that came with the request itself."""
+    is_hook: bool = False
+    """It came with the token of the user's own hooks, from this machine."""
 
     @property
     def is_person(self) -> bool:
