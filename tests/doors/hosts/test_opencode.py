@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from quandary.desk import reply
+from quandary.desk import notices, reply
 from quandary.desk.authority import Caller
 from quandary.doors.hosts.opencode import Opencode
 from quandary.errors import QuandaryError
@@ -76,6 +78,9 @@ class _Line(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """What it is told."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if "gone" in self.path:
+            self.send_error(404)
+            return
         kind = self.path.split("/")[1]
         self.server.listed[kind] = []
         self.server.told.append((self.path, body))
@@ -161,7 +166,52 @@ def test_answered_there_it_leaves_the_inbox(opencode: tuple[Fake, SqliteStore]) 
     assert fake.told == []
 
 
+def test_several_that_were_chosen_are_told_one_by_one(opencode: tuple[Fake, SqliteStore]) -> None:
+    """Labels are known again whatever is in them, and own words stay what they are."""
+    fake, store = opencode
+    options = [{"label": "Red"}, {"label": "Red, dark"}, {"label": "Blue"}]
+    asked = {"question": "Which of the colours?", "options": options, "multiple": True}
+    fake.listed["question"] = [{**QUESTION, "questions": [asked]}]
+    answer(store, "B", "C", text="and green, too")
+    told = {"answers": [["Red, dark", "Blue", "and green, too"]]}
+    assert until(lambda: fake.told) == [("/question/que_1/reply", told)]
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_one_that_cannot_be_told_stands_in_no_others_way(
+    opencode: tuple[Fake, SqliteStore],
+) -> None:
+    """Where its own window was first, or what it lists is nonsense, that is logged."""
+    fake, store = opencode
+    fake.listed["permission"] = [{"id": "per_0"}, {**COMMAND, "id": "gone"}]
+    answer(store, "ONE")
+    until(lambda: "404" in notices.last_trouble("hook"))
+    fake.listed["permission"] = [COMMAND]
+    answer(store, "ONE")
+    assert until(lambda: fake.told) == [("/permission/per_1/reply", {"reply": "once"})]
+
+
 def test_only_one_on_this_machine_is_followed() -> None:
     """Its password would go elsewhere, and what it lists come from there."""
-    with pytest.raises(QuandaryError, match="not on this machine"):
-        Opencode("http://example.org:4096")
+    for address in ("http://example.org:4096", "http://[::1", "localhost:4096"):
+        with pytest.raises(QuandaryError, match="not on this machine"):
+            Opencode(address)
+
+
+def test_what_is_no_opencode_is_said_to_be_none(tmp_path: Path) -> None:
+    """An address that cannot be one, or where something else listens, is told in a line."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def speak() -> None:
+            with other.accept()[0] as line:
+                line.recv(4096)
+                line.sendall(b"220 mail.example ESMTP\r\n")
+
+        speaking = threading.Thread(target=speak)
+        speaking.start()
+        mail = f"http://127.0.0.1:{other.getsockname()[1]}"
+        with closing(SqliteStore(tmp_path / "journal.db")) as store:
+            for address in (mail, "http://localhost:http", "//localhost:4096"):
+                with pytest.raises(QuandaryError, match="no opencode answers at"):
+                    Opencode(address).follow(store)
+        speaking.join(20)

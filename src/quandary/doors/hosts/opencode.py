@@ -9,6 +9,8 @@ from __future__ import annotations
 import base64
 import os
 import threading
+from contextlib import suppress
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
 from urllib.parse import urlsplit
@@ -16,6 +18,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import msgspec
 
+from quandary.desk import notices
 from quandary.doors.hosts.hooks import DECISION, respond_for_server
 from quandary.errors import QuandaryError
 from quandary.journal import chance
@@ -27,13 +30,18 @@ ADDRESS = "http://127.0.0.1:4096"
 PASSWORD = "OPENCODE_SERVER_PASSWORD"  # noqa: S105 - the name of its variable
 _PAUSE = 0.5
 """Seconds between two looks at what waits."""
+_TROUBLE = (OSError, HTTPException, msgspec.DecodeError, LookupError, TypeError, ValueError)
+"""What comes of an address that is none, of another server there, and of what is gone by then."""
 
 
 class Opencode:
     """The server of an opencode that runs on this machine."""
 
     def __init__(self, address: str) -> None:
-        if urlsplit(address).hostname not in ("127.0.0.1", "::1", "localhost"):
+        name = None
+        with suppress(ValueError):
+            name = urlsplit(address).hostname
+        if name not in ("127.0.0.1", "::1", "localhost"):
             raise QuandaryError(
                 f"{address} is not on this machine; opencode is followed only there"
             )
@@ -62,14 +70,21 @@ class Opencode:
                 for name in listed.keys() - gone.keys():
                     gone[name] = threading.Event()
                     given = (*listed[name], store, gone[name])
-                    threading.Thread(target=self._settle, args=given).start()
+                    threading.Thread(target=self._try_to_settle, args=given).start()
                 chance.sleep(_PAUSE)
-        except (OSError, msgspec.DecodeError, LookupError, TypeError) as error:
+        except _TROUBLE as error:
             reason = error.reason if isinstance(error, URLError) else error
             raise QuandaryError(f"no opencode answers at {self.address} ({reason})") from None
         finally:
             for one in gone.values():
                 one.set()
+
+    def _try_to_settle(self, kind: str, *given: Any) -> None:  # noqa: ANN401 - see below
+        """The same where its own window may be first, or what is listed makes no sense."""
+        try:
+            self._settle(kind, *given)
+        except Exception as error:  # noqa: BLE001 - it stands in the way of no other one
+            notices.log_trouble("hook", f"opencode, {kind}: {type(error).__name__}: {error}")
 
     def _settle(
         self, kind: str, waiting: dict[str, Any], store: Store, gone: threading.Event
@@ -98,6 +113,17 @@ class Opencode:
             self.call(f"{path}/reply", {"reply": "once"} if allowed else refusal)
         elif allowed:
             answers = decision["updatedInput"]["answers"]
-            self.call(f"{path}/reply", {"answers": [[answers[one["question"]]] for one in asked]})
+            told = [_list_labels(one, answers[one["question"]]) for one in asked]
+            self.call(f"{path}/reply", {"answers": told})
         else:
             self.call(f"{path}/reject", {})
+
+
+def _list_labels(asked: dict[str, Any], said: str) -> list[str]:
+    """An answer as opencode has it: where several can be chosen, each by itself."""
+    options = asked.get("options", []) if asked.get("multiple") else []
+    labels, found = sorted((one["label"] for one in options), key=len, reverse=True), list[str]()
+    while said and (fits := [one for one in labels if f"{said}, ".startswith(f"{one}, ")]):
+        found.append(fits[0])
+        said = said[len(fits[0]) + 2 :]
+    return [*found, said] if said else found
