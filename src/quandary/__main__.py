@@ -23,6 +23,8 @@ def main() -> None:
     if "click" in sys.modules:
         sys.exit(status)
     # The shortest way was taken. To take all apart that was loaded would be a tenth of it.
+    if (threading := sys.modules.get("threading")) is not None:
+        threading._shutdown()  # what still has to be said in a moment is said
     atexit._run_exitfuncs()
     os._exit(status)
 

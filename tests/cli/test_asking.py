@@ -437,6 +437,24 @@ def test_an_exact_reply_loads_nothing_heavy(folder: Path) -> None:
     assert (done.returncode, done.stderr.strip()) == (0, "[]")
 
 
+def test_a_reply_does_not_end_before_its_threads(folder: Path) -> None:
+    """A store on a server tells others of several entries in a thread, a moment after the first."""
+    run = asked(folder)["run"]
+    script = (
+        "import os, threading; from quandary.__main__ import main;"
+        "threading.Timer(1.0, os.write, (2, b'told')).start(); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "reply", run, '{"answers": [{"picked": ["OK"]}]}'],
+        cwd=folder,
+        env={"QUANDARY_STORE": str(folder / "journal.db"), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "told")
+
+
 def at_terminal(folder: Path, keys: bytes, *words: str) -> Ended:
     """Ask at a plain terminal, type something, and keep what goes to standard output."""
     screen, line = pty.openpty()
