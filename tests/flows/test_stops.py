@@ -105,6 +105,7 @@ def test_several_questions_of_a_stop_are_asked_one_after_the_other() -> None:
         {},
         {"questions": "which?"},
         {"questions": [{"question": ""}]},
+        {"questions": [{"question": [LEVEL]}]},
         {"questions": [QUESTION, QUESTION]},
         {"questions": [{"question": LEVEL, "options": list(range(27))}]},
     ],

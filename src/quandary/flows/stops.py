@@ -65,7 +65,7 @@ def _ask_questions(
     given = PermitRequest("", stopped.input).values
     listed = given.get("questions")
     entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    texts = {str(entry.get("question") or "") for entry in entries}
+    texts = {text for entry in entries if isinstance(text := entry.get("question"), str)}
     many = max((len(options_of(entry)) for entry in entries), default=0)
     if not entries or "" in texts or len(texts) < len(entries) or many > len(LETTERS):
         return Resumption(stopped, allow=False, message=_UNCLEAR)
