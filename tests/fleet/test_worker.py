@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import databases
 from fleets import COUNTING, ended, patched, until
 from quandary.agents.calling import Surroundings
-from quandary.desk.walks import SET_ASIDE, STOPPED
+from quandary.desk.walks import SET_ASIDE, STOPPED, find_answered
 from quandary.doors.hosts import hooks
 from quandary.errors import AlreadyAnswered, Diverged, NotFound, Rejected, StoreError
 from quandary.fleet.worker import (
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fleets import Camp
+    from quandary.journal.store import Store
 
 SILENT = {"tags": "NoValidation"}
 TWO = lucid({"1": {"text": "Write it", **SILENT}, "2": {"text": "Print it", **SILENT}}, "1>2")
@@ -403,13 +404,13 @@ def test_what_the_house_has_to_do_is_done_by_a_worker(camp: Camp) -> None:
 SESSION = "0b5ad6e8-51d5-4f0c-9d2e-6f6a1c0c7b11"
 
 
-def park(camp: Camp, monkeypatch: pytest.MonkeyPatch, machine: str = "") -> str:
+def park(camp: Camp, monkeypatch: pytest.MonkeyPatch, machine: str = "", call: str = "") -> str:
     """The run of a session that was parked, on this machine or another one, and is answered."""
     config = camp.folder / "config" / "quandary"
     config.mkdir(parents=True, exist_ok=True)
     (config / "config.toml").write_text("[permissions]\npark = true\n", encoding="utf-8")
     monkeypatch.setenv(hooks.ATTENDED, "0")
-    said = {"session_id": SESSION, "cwd": str(camp.folder), "tool_use_id": f"toolu_{machine}"}
+    said = {"session_id": SESSION, "cwd": str(camp.folder), "tool_use_id": f"toolu_{machine}{call}"}
     said |= {"tool_name": "Bash", "permission_mode": "default"}
     given = {**said, "tool_input": {"command": "touch a"}}
     here = os.uname()
@@ -429,11 +430,7 @@ def test_a_worker_resumes_the_parked_sessions_of_its_machine(
     camp: Camp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When they are answered, each once; those of other machines are left to workers there."""
-    program, said = camp.folder / "bin" / "claude", camp.folder / "said.txt"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\necho "$@" >> {said}\n', encoding="utf-8")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    said = stand_in(camp, monkeypatch, "")
     park(camp, monkeypatch, "elsewhere")
     park(camp, monkeypatch)
     with camp.workers("--queues", "other") as (deaf,), camp.workers() as (worker,):
@@ -445,6 +442,58 @@ def test_a_worker_resumes_the_parked_sessions_of_its_machine(
         assert ended(worker, signal.SIGTERM)[0] == 0
     assert said.read_text(encoding="utf-8").split()[:3] == ["-p", "--resume", SESSION]
     assert len(said.read_text(encoding="utf-8").splitlines()) == 1
+
+
+def stand_in(camp: Camp, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
+    """A program in place of the host's; the file to which it adds what it is called with."""
+    program, said = camp.folder / "bin" / "claude", camp.folder / "said.txt"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> {said}\n{script}\n', encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    return said
+
+
+def test_a_session_that_is_parked_and_answered_again_before_it_ended_is_resumed_again(
+    camp: Camp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that sees the second answer while the session still runs comes back to it."""
+    go = camp.folder / "go"
+    said = stand_in(camp, monkeypatch, f"while [ ! -e {go} ]; do sleep 0.05; done")
+    park(camp, monkeypatch)
+    with camp.workers():
+        until(said.exists)
+        park(camp, monkeypatch, call="next")
+        for _ in range(2):  # then it has looked in between
+            ((seen,),) = camp.rows("SELECT seen FROM fleet_worker")
+            until(lambda seen=seen: camp.rows("SELECT seen FROM fleet_worker") != [(seen,)])  # type: ignore[misc]
+        go.touch()
+        until(lambda: len(said.read_text(encoding="utf-8").splitlines()) == 2)
+
+
+def test_nothing_that_keeps_a_worker_from_looking_for_sessions_ends_it(
+    camp: Camp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither a run that is damaged nor a server that was away; the next look finds the others."""
+    said = stand_in(camp, monkeypatch, "")
+    damaged = park(camp, monkeypatch, call="damaged")
+    camp.rows("UPDATE entry SET body = 'x' WHERE run = %s AND n = 1", damaged)
+    park(camp, monkeypatch)
+    away = [StoreError("the server is away")]
+
+    def look(store: Store, known: set[str]) -> dict[str, str]:
+        if away:
+            raise away.pop()
+        return find_answered(store, known)
+
+    monkeypatch.setattr("quandary.fleet.worker.find_answered", look)
+    with camp.working() as working:
+        until(lambda: working.worker is not None and bool(working.worker._sessions))
+        assert working.worker is not None
+        (session,) = working.worker._sessions.values()
+        until(session.done)
+        assert working.stopped()
+    assert said.exists()
 
 
 def test_an_agent_that_stops_goes_on_with_a_worker_of_its_machine(

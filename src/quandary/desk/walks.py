@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from quandary.desk.reply import arguments_of
 from quandary.errors import QuandaryError, Rejected, Untrusted
 from quandary.journal import runs
-from quandary.journal.entries import Began, Called, Entry, Noted, read_beginning
+from quandary.journal.entries import Began, Called, Entry, Noted, Unreadable, read_beginning
 from quandary.journal.history import HANDED
 from quandary.model.asks import Note
 from quandary.model.calls import SESSION
@@ -314,6 +314,6 @@ def find_answered(store: Store, known: set[str]) -> dict[str, str]:
                 continue
             try:
                 found[find_parked(store, row.id).session] = row.id
-            except Rejected:
+            except (Rejected, Unreadable):  # `verify` reports what cannot be read
                 known.update([row.id] if row.status != "waiting" else [])
     return found

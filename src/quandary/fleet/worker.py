@@ -381,10 +381,15 @@ class Worker:
         wanted = not self.orders.queues or fold(SESSIONS) in self.orders.queues
         if not wanted or self._ending:
             return
-        found = await asyncio.to_thread(find_answered, self.driver.store, self._known)
+        try:
+            found = await asyncio.to_thread(find_answered, self.driver.store, self._known)
+        except StoreError as error:  # the next sign of life waits until the server is back
+            log.warning("parked sessions are looked for later: %s", error)
+            return
         for session, run in found.items():
-            self._known.add(run)
+            # One that has not ended may have been parked again; then its turn comes after that.
             if session not in self._sessions or self._sessions[session].done():
+                self._known.add(run)
                 self._sessions[session] = asyncio.create_task(self._resume_session(run))
 
     async def _resume_session(self, run: str) -> None:
