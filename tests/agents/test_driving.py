@@ -213,6 +213,7 @@ def test_a_call_that_nobody_saw_the_end_of_counts_as_tried(house: House) -> None
     assert house.called == ["ANN", "ANN"]
     lost = house.store.entries(run, kinds=("returned",))[0].read_matter().came
     assert getattr(lost, "interrupted", False)
+    assert house.watcher.told[0] == "came Sa@1/run"
     again = asyncio.run(house.driver.drive(run))
     assert again.result == state.result
     assert house.called == ["ANN", "ANN"]

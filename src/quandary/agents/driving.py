@@ -115,7 +115,9 @@ class Driver:
             handle = await aside(self._open, held, run, row)
             if around is None:
                 around = await self.prepare(handle) if self.prepare else self.around
-            state = await aside(self._take_up, handle, again)
+            state, lost = await aside(self._take_up, handle, again)
+            for output in lost:
+                self.watcher.came(run, output)
             return await self._drive(state, around)
 
     def _open(self, held: contextlib.ExitStack, run: str, row: Run | None) -> OpenRun:
@@ -123,16 +125,17 @@ class Driver:
         process.end_leftovers(self.noted)
         return runs.open_whole(self.store, run, row)
 
-    def _take_up(self, run: OpenRun, again: Source | None) -> State:
+    def _take_up(self, run: OpenRun, again: Source | None) -> tuple[State, list[Output]]:
+        """Where the run stands then, and what was lost."""
         if again is not None and run.state.status == "failed":
-            return self._say_begun(runs.retry(self.store, run.id, **again._asdict()))
+            return self._say_begun(runs.retry(self.store, run.id, **again._asdict())), []
         state = run.state
         if not has_begun(run):
-            return self._say_begun(state, run)
-        for call in state.calls:
-            lost = Output(call.key, error=INTERRUPTED, interrupted=True)
-            state = self._record(run.id, lost)
-        return state
+            return self._say_begun(state, run), []
+        lost = [Output(call.key, error=INTERRUPTED, interrupted=True) for call in state.calls]
+        for output in lost:
+            state = self._record(run.id, output)
+        return state, lost
 
     def _say_begun(self, state: State, run: OpenRun | None = None) -> State:
         """Have the journal say that the calls which wait are being made, unless it does."""
