@@ -678,6 +678,23 @@ def test_permissions_come_with_the_hooks_of_claude_code() -> None:
     assert tree() == before
 
 
+def test_nobody_else_reads_the_token_of_a_server_and_a_new_one_takes_its_place() -> None:
+    """Whether the file was there or not, and whatever others could do with it."""
+    here = places("claude", "")
+    for before in (None, '{"model": "x"}'):
+        if before is not None:
+            put(SETTINGS, before)
+            os.chmod(SETTINGS, 0o644)
+        for token in ("one", "two"):
+            gate = Gate(server="http://127.0.0.1:8420/", token=token)
+            carry_out(plan_install(here, NAME, mcp=False, timeout=630, gate=gate))
+            assert plan_install(here, NAME, mcp=False, timeout=630, gate=gate).changes == ()
+            (group,) = read(SETTINGS)["hooks"]["PermissionRequest"]
+            assert group["hooks"][0]["headers"] == {"Authorization": f"Bearer {token}"}
+            assert os.stat(SETTINGS).st_mode & 0o777 == 0o600
+        uninstall("claude")
+
+
 def test_rules_to_ask_about_go_with_the_hooks_though_the_file_has_changed() -> None:
     """Those of the settings, and none besides."""
     gate, here = Gate(ask=("Bash(git push:*)",)), places("claude", "")

@@ -64,6 +64,8 @@ class Change(NamedTuple):
     """What is to be kept of it; nothing when it is uninstalled."""
     folders: int = 0
     """How many folders above a file that goes may go with it."""
+    private: bool = False
+    """Whether it is for its owner's eyes only."""
 
 
 class Plan(NamedTuple):
@@ -136,7 +138,8 @@ def plan_install(
         while text is None and not os.path.lexists(folder := os.path.dirname(folder)):
             folders += 1
         copy = Copy(os.path.realpath(path), base, _digest(after), folders)
-        changes.append(Change(path, text, after, entry.what, copy, folders))
+        private = gate is not None and bool(gate.token) and gate.token in after
+        changes.append(Change(path, text, after, entry.what, copy, folders, private))
     return Plan(tuple(changes), tuple(notes))
 
 
@@ -180,7 +183,7 @@ def carry_out(plan: Plan) -> None:
                 kept = msgspec.json.encode(change.copy).decode()
                 _write(_copy_path(change.path), kept, mode=0o700)
             done.append(change)
-            _write(change.path, change.after, change.folders)
+            _write(change.path, change.after, change.folders, private=change.private)
     except BaseException:
         for change in reversed(done):
             with suppress(QuandaryError):
@@ -232,12 +235,17 @@ def _read(path: str) -> tuple[str | None, Copy | None]:
     return text, None
 
 
-def _write(path: str, text: str | None, folders: int = 0, mode: int = 0o777) -> None:
+def _write(
+    path: str, text: str | None, folders: int = 0, mode: int = 0o777, *, private: bool = False
+) -> None:
     """A file, or none, with the folders that come and go with it."""
     real = os.path.realpath(path)
     try:
         if text is not None:
             os.makedirs(os.path.dirname(real), mode, exist_ok=True)
+            if private:
+                os.close(os.open(real, os.O_WRONLY | os.O_CREAT, 0o600))
+                os.chmod(real, os.stat(real).st_mode & 0o700)  # which it keeps
             write_text(path, text)
             return
         with suppress(FileNotFoundError):
@@ -436,6 +444,7 @@ class Hooks(NamedTuple):
                 (call.url or call.command) in (self.handler(call.event).get(one) for one in _CALLED)
                 and (call.event != "PermissionRequest" or call.timeout >= (self.timeout or 0))
                 and (self.gate is None or call.matcher == self._matcher(call.event))
+                and (not call.url or self.gate is None or self.gate.token in text)
             )
         }
         listed = _find_list(load_json(text))
