@@ -139,6 +139,8 @@ def test_requests_are_told_by_what_they_are_for(site: Site) -> None:
         visitor.get("/no/such/page")
         visitor.request("BREW", "/")
         visitor.get("/static/style.css")
+        visitor.get("/trees", headers={"Authorization": "Bearer x"})
+        visitor.get("/trees", headers={"Host": "evil.example"})
         after = scrape(visitor)
     counted = {
         name[2:]: value - before.get(name, 0)
@@ -149,6 +151,8 @@ def test_requests_are_told_by_what_they_are_for(site: Site) -> None:
         ("GET", "/runs/{run}", "200", "no"): 3,
         ("GET", "/api/runs/{run}", "200", "yes"): 1,
         ("GET", "/static/{file_path}", "200", "no"): 1,
+        ("GET", "/trees", "401", "no"): 1,
+        ("GET", "/trees", "421", "no"): 1,
         ("GET", "/metrics", "200", "no"): 1,
     }
     labels = ("quandary", "GET", "/runs/{run}", "200", "no")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from litestar import MediaType, Response, get
 from litestar.di import NamedDependency
 from litestar.enums import ScopeType
+from litestar.exceptions import HTTPException
 from prometheus_client import REGISTRY, Gauge, Histogram, disable_created_metrics
 from prometheus_client import Counter as Counted
 from prometheus_client.exposition import generate_latest
@@ -80,6 +81,9 @@ def count_requests(app: ASGIApp) -> ASGIApp:
         under_way.inc()
         try:
             await app(scope, receive, sent)
+        except HTTPException as refused:  # at the door; whoever is around us says so
+            status = refused.status_code
+            raise
         finally:
             under_way.dec()
             for counted in (_REQUESTS, _ERRORS) if status >= _BROKEN else (_REQUESTS,):
