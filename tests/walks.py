@@ -49,7 +49,8 @@ RELEASE = Chart(
 
 
 def begin(store: Store, chart: Chart = RELEASE, **arguments: Any) -> State:  # noqa: ANN401
-    """A walk of the chart, waiting for its first call."""
+    """A walk of the chart, waiting for its first call; from the run `origin`, if that is said."""
+    origin = arguments.pop("origin", None)
     given = {
         "item": {"id": "1", "title": "Version 2"},
         "defaults": {"cli": "CLAUDE", "retries": 1},
@@ -57,9 +58,8 @@ def begin(store: Store, chart: Chart = RELEASE, **arguments: Any) -> State:  # n
         **arguments,
     }
     documents = {"chart": msgspec.to_builtins(chart)}
-    return runs.begin(
-        store, "walk", given, documents=documents, project="here", who="agent", through="command"
-    )
+    said: dict[str, Any] = {"project": "here", "who": "agent", "through": "command"}
+    return runs.begin(store, "walk", given, documents=documents, origin=origin, **said)
 
 
 def did(call: Call, text: str = "It is built.", *, completed: bool = True) -> Output:

@@ -8,12 +8,15 @@ import msgspec
 import pytest
 
 import small_flows
+import walks
 from quandary.errors import NotFound
 from quandary.formats.markdown import parse
 from quandary.journal import runs
 from quandary.journal.entries import Answered, Began
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
+from quandary.model.calls import Output, Stopped
+from scripted_walks import chart, task
 
 if TYPE_CHECKING:
     from quandary.journal.store import State, Store
@@ -140,3 +143,21 @@ def test_an_unknown_origin_is_refused(store: Store) -> None:
     with pytest.raises(NotFound):
         anew(store, "0" * 26)
     assert store.runs() == []
+
+
+def test_a_session_that_stopped_is_not_taken_over(store: Store) -> None:
+    """No other run goes on with it, before or after it has ended; its work is taken over."""
+    drawn = chart(task("a"))
+    state = walks.begin(store, drawn)
+    stopped = Stopped("session-1", "use-1", "Bash", '{"command": "make"}', "/work")
+    output = Output(state.calls[0].key, stopped=stopped)
+    state = runs.advance(store, state.run, output, who="agent", through="agent")
+    assert state.ask is not None
+    other = walks.begin(store, drawn, origin=state.run)
+    assert [call.resumes for call in other.calls] == [None]
+    allowed = Reply((Answer(state.ask.key, ("ONE",)),))
+    state = runs.advance(store, state.run, allowed, who="person", through="web")
+    came = walks.did(state.calls[0])
+    state = runs.advance(store, state.run, came, who="agent", through="agent")
+    assert state.status == "done"
+    assert walks.begin(store, drawn, origin=state.run).status == "done"

@@ -480,8 +480,10 @@ class Earlier:
         sent = {call.key: call for e in entries if isinstance(call := e.read_matter().sent, Call)}
         for key, n in standing.responses.items():
             output = entries[n - 1].read_matter().came
-            # Only what could be used is worth being used again.
-            if isinstance(output, Output) and key in sent and not (output.error or output.problem):
+            if not isinstance(output, Output) or key not in sent:
+                continue
+            # Only what could be used is worth being used again; who stopped goes on in its run.
+            if not (output.error or output.problem or output.stopped):
                 self._outputs.setdefault(_asked(sent[key]), []).append(output)
 
     def output(self, call: Call, at: str) -> tuple[Returned, Output] | None:
