@@ -525,9 +525,11 @@ class Store(ABC):
         """How many entries there are."""
         return int(self._rows("SELECT count(*) FROM entry")[0][0])
 
-    def count_runs(self, status: Status | None = None) -> int:
-        """How many runs there are, of all projects; of one status, or of any."""
-        where, values = (" WHERE status = ?", (status,)) if status else ("", ())
+    def count_runs(self, status: Status | None = None, *, project: str | None = None) -> int:
+        """How many runs there are, of a project or of all; of one status, or of any."""
+        own, wanted = _of(project)
+        where = (own + " AND status = ?" * bool(status)).replace(" AND", " WHERE", 1)
+        values = (*wanted, *([status] if status else []))
         return int(self._rows(f"SELECT count(*) FROM run{where}", values)[0][0])  # noqa: S608
 
     def strays(self) -> list[str]:

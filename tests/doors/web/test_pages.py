@@ -20,7 +20,7 @@ import walks
 from quandary.desk import begin as desk
 from quandary.desk import phases
 from quandary.desk.authority import Caller, Scope
-from quandary.doors.web import inbox, run_pages
+from quandary.doors.web import inbox, pages, run_pages
 from quandary.doors.web.prose import visible
 from quandary.doors.web.questions import BOTH, OTHER
 from quandary.formats.proof import Given
@@ -609,6 +609,19 @@ def test_an_open_page_is_sent_no_list_that_it_has(site: Site) -> None:
         send(visitor, other.run, pick_0="OK")
         assert visitor.get("/", headers=known).status_code == 304
         assert visitor.get("/?order=newest", headers=known).status_code == 200
+
+
+def test_until_figures_are_there_strangers_see_how_many_runs_their_project_has(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing of any other; a login sees all of them."""
+    monkeypatch.setattr(pages, "find_figures", lambda *_: (None, False))
+    for _ in range(2):
+        site.ask("Login")
+    Site(tmp_path / "other", site.store).ask("Logout")
+    for visiting, count in ((site.visitor(Accept="text/html"), 2), (site.person(), 3)):
+        with visiting as visitor:
+            assert f"<dt>runs</dt><dd>{count}</dd>" in visitor.get("/stats").text
 
 
 def test_statistics_follow_the_journal(site: Site) -> None:

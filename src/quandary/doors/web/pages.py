@@ -229,8 +229,9 @@ def trees(request: Visit, site: TheSite) -> Template:
 def stats(request: Visit, site: TheSite) -> Template:
     """What people make of the questions."""
     shown: dict[str, Any] = {"most": MOST_QUESTIONS, "width": WIDTH, "height": HEIGHT}
-    figures, is_new = find_figures(site.store, project_seen(site.caller(request)))
-    runs = site.store.count_runs() if figures is None else 0
+    project = project_seen(site.caller(request))
+    figures, is_new = find_figures(site.store, project)
+    runs = site.store.count_runs(project=project) if figures is None else 0
     return page(request, site, "stats", figures=figures, is_new=is_new, runs=runs, **shown)
 
 
