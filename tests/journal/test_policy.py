@@ -528,6 +528,26 @@ def test_what_a_person_refused_is_not_decided_for_them(store: SqliteStore) -> No
     assert ask_tree(store).status == "waiting"
 
 
+def test_what_a_preference_decided_is_not_taken_over(store: SqliteStore) -> None:
+    """Who wants to be asked again is, also where a run takes over the answers of another one."""
+    bind(store)
+    prefer(store, "level", "never-ask")
+    before = ask_tree(store)
+    assert before.status == "done"
+    prefer(store, "level", "always-ask")
+    again = runs.begin(
+        store,
+        "decide",
+        {"context": "Each service has a log, and its level is to be set."},
+        documents={"tree": msgspec.to_builtins(parse(TREE).trees[0])},
+        project="here",
+        origin=before.run,
+        who="agent",
+        through="command",
+    )
+    assert again.status == "waiting"
+
+
 def test_who_opens_the_menu_behind_other_is_asked_again(store: SqliteStore) -> None:
     """They did not take what is recommended, whatever they choose there."""
     prefer(store, "level", "never-ask")

@@ -100,9 +100,10 @@ class Record:
         return [(n, e) for n, e in lines if e.kind == "noted" and e.what in ("moved", "finished")]
 
     def preferences(self, question: str) -> list[tuple[int, str]]:
-        """What was preferred for a question, from which entry on."""
+        """What was preferred for a question, from which entry on, in whatever form it is asked."""
         lines = enumerate((line.event for line in self.lines), 1)
-        return [(n, e.aim) for n, e in lines if e.what == "prefer" and e.about == question]
+        kept = ((n, e) for n, e in lines if e.what == "prefer" and e.name.startswith("prefer"))
+        return [(n, e.aim) for n, e in kept if e.about == question]
 
     def answers_to(self, form: Form) -> list[tuple[int, int, bool]]:
         """What people answered to a question with their own hand: when it was sent and recorded,

@@ -473,6 +473,8 @@ class Earlier:
         entries = store.entries(run)
         standing, answers = given(run, entries, whole=False)
         for one in answers:
+            if one.source.who == "policy":
+                continue  # what preferences decide, they decide by what holds now
             key = one.answer.key
             for number in range(1, standing.amendment + 1):
                 key = keys.unamended(key, number)
