@@ -9,7 +9,7 @@ import pytest
 
 import small_flows
 import walks
-from quandary.errors import NotFound
+from quandary.errors import NotFound, Rejected
 from quandary.formats.markdown import parse
 from quandary.journal import runs
 from quandary.journal.entries import Answered, Began
@@ -161,3 +161,26 @@ def test_a_session_that_stopped_is_not_taken_over(store: Store) -> None:
     state = runs.advance(store, state.run, came, who="agent", through="agent")
     assert state.status == "done"
     assert walks.begin(store, drawn, origin=state.run).status == "done"
+
+
+def test_an_answer_with_which_a_session_went_on_is_not_changed(store: Store) -> None:
+    """What was allowed was done, and no session comes back to where it stopped."""
+    state = walks.begin(store, chart(task("a"), task("b"), routes="a>b"))
+    questions = [{"question": text, "options": ["Yes", "No"]} for text in ("Now?", "Here?")]
+    given = msgspec.json.encode({"questions": questions}).decode()
+    output = Output(state.calls[0].key, stopped=Stopped("s-1", "use-1", "AskUserQuestion", given))
+    state = runs.advance(store, state.run, output, who="agent", through="agent")
+    person: dict[str, Any] = {"who": "person", "through": "web"}
+    assert state.ask is not None
+    first = state.ask.questions[0].key
+    state = runs.advance(store, state.run, Reply((Answer(first, ("A",)),)), **person)
+    other = Reply((Answer(first, ("B",)),))
+    state = runs.amend(store, state.run, other, key=first, why="oops", **person)
+    assert state.ask is not None
+    last = state.ask.questions[0].key
+    state = runs.advance(store, state.run, Reply((Answer(last, ("A",)),)), **person)
+    assert state.calls
+    for key in (first, last):
+        changed = Reply((Answer(key, ("B",)),))
+        with pytest.raises(Rejected, match="went on with this answer"):
+            runs.amend(store, state.run, changed, key=key, why="oops", **person)

@@ -487,6 +487,12 @@ def amend(
     if any(body.deed == "use" and body.key in standing.responses for body in called):
         raise Rejected(f"the permit of run {run} was used, so nothing of it changes; ask anew")
     ask, known = old[0].ask, {a.answer.key: a.answer for a in old}
+    later = entries[standing.responses[ask.key] :]
+    is_stop = ask.assignment is not None and ask.assignment.role == "stop"
+    if is_stop and any(entry.kind == "called" for entry in later):
+        raise Rejected(
+            f"an agent went on with this answer in its session; begin anew: --from {run}"
+        )
     if seen is not None and known.get(seen.key) != seen:
         raise Rejected("somebody else has changed this answer; check it again")
     if elsewhere and all(known.get(a.key) == a for a in reply.answers):
