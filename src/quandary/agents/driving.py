@@ -22,7 +22,7 @@ from quandary.agents import process
 from quandary.agents.calling import Surroundings, make_call
 from quandary.desk.walks import STARTED, STOPPED, THROUGH, has_begun
 from quandary.errors import AlreadyAnswered, QuandaryError, Rejected
-from quandary.journal import runs
+from quandary.journal import chance, runs
 from quandary.journal.entries import Source, sha256
 from quandary.journal.progress import complete_types
 from quandary.model.asks import Note
@@ -197,12 +197,14 @@ class Driver:
                 done, _ = await asyncio.wait(
                     making, timeout=LOOK_EVERY, return_when=asyncio.FIRST_COMPLETED
                 )
+                begun = chance.monotonic()
                 for task in done:
                     del making[task]
                     output = task.result()
                     state = await aside(self._record, run, output)
                     self.watcher.came(run, output)
-                if not done:
+                # Where the store took long, the run may be somebody else's by now.
+                if not done or chance.monotonic() - begun > LOOK_EVERY:
                     state = await aside(self._look_again, state)
         except asyncio.CancelledError:
             await self._stop(run, making)
@@ -222,17 +224,19 @@ class Driver:
         return state
 
     def _look_again(self, state: State) -> State:
-        """The state, unless somebody ended the run meanwhile, or its time is up."""
-        if self.store.has_lost(state.run):
+        """The state, unless somebody ended the run or took it over meanwhile, or its time is up."""
+        lost = self.store.has_lost(state.run)
+        row = self.store.run(state.run)
+        if not lost and row and (row.status, row.n, row.expires) == ("waiting", state.n, None):
+            return state
+        now = runs.look(self.store, state.run)
+        ours = {call.key for call in state.calls} <= {call.key for call in now.calls}
+        if lost or (now.status == "waiting" and not ours):
             raise Rejected(
                 f"run {state.run} is being driven by another process, which took it when the "
                 "connection to the store was lost; its agents were stopped here"
             )
-        row = self.store.run(state.run)
-        if row is not None and row.status == "waiting" and not row.expires:
-            return state
-        now = runs.look(self.store, state.run)
-        return now if now.status != "waiting" else state
+        return now
 
     async def _stop(self, run: str, making: dict[asyncio.Task[Output], str]) -> None:
         """End what is under way. What came in at the last moment is kept, for it was paid for."""
