@@ -153,7 +153,8 @@ def _began(body: Json, matter: Json, _: Hand) -> Json:
     given, flow, name = matter.get("arguments") or {}, body["flow"], body.get("name", "")
     documents = body.get("documents") or {}
     aim = given.get("preference", "") if flow == "prefer" else str(given.get("to") or "")[:1]
-    same = {"documents": documents, "items": given.get("items"), "set": given.get("values")}
+    same = {name: given.get(name) for name in ("items", "values", "require")}
+    same["documents"] = documents
     return {
         "what": flow,
         "name": name,

@@ -89,7 +89,7 @@ class Oracle(Record):
             far = any(clock - at > HALF_A_YEAR for at in self.clocks[since:])
             require(not late or far, f"{act.hand} is shown a question whose time is up")
             kept = any(view(s)[:2] == shown[:2] and not undoable(s) for s in states)
-            has_it = act.kind == "collect" and shown[0] == "done"
+            has_it = act.kind == "collect" and shown[0] == "done" and not is_pruned
             require(kept or not has_it, f"{act.hand} has {shown}, and it can be undone")
         elif came == "ok" and act.kind == "report":
             codes = {code for s in states for _, code, _ in s.answers}
