@@ -243,7 +243,8 @@ def prefer(o: Oracle, e: Event, s: State, _: Act | None) -> None:
         silencing = [n for n, value in kept if n >= sum(newest) and value == "never-ask"]
         require(silencing, f"{what}, and it was never silenced")
         later = [agrees for sent, n, agrees in taken if silencing[-1] <= sent and n <= since]
-        require(not later or later[-1], f"{what}, and the person took something else")
+        at_once = any(agrees for _, n, agrees in taken if n > since)
+        require(not later or later[-1] or at_once, f"{what}, and the person took something else")
 
 
 def move_track(o: Oracle, e: Event, s: State, _: Act | None) -> None:

@@ -204,7 +204,7 @@ class Driver:
                     state = await aside(self._record, run, output)
                     self.watcher.came(run, output)
                 # Where the store took long, the run may be somebody else's by now.
-                if not done or chance.monotonic() - begun > LOOK_EVERY:
+                if not done or (state.calls and chance.monotonic() - begun > LOOK_EVERY):
                     state = await aside(self._look_again, state)
         except asyncio.CancelledError:
             await self._stop(run, making)
