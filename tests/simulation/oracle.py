@@ -105,8 +105,9 @@ class Oracle(Record):
         elif came != "unknown" and act.kind != "go" and act.to != "gate":  # a track may be busy
             self.sent[act] -= not act.token
             kept = len(found) > (0 if act.token else self.sent[act])
-            require(not kept, f"{what} is refused ({came}) and recorded")
-            late = may_expire and act.kind in ("undo", "use")
+            told = act.kind == "report" and may_expire  # its name is that of the question
+            require(told or not kept, f"{what} is refused ({came}) and recorded")
+            late = may_expire and act.kind in ("undo", "use", "report")
             right = late or any(effect(act, s) == came for s in states)
             require(right, f"{what} is refused ({came}), and it was {views}")
 
