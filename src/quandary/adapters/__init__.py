@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -23,6 +22,9 @@ from quandary.flows.permit import Terms
 from quandary.journal import runs
 from quandary.journal.entries import Asker, read_beginning
 from quandary.model.requests import PermitRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 class Stop(NamedTuple):

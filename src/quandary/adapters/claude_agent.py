@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from claude_agent_sdk import (
-    PermissionResult,
-    PermissionResultAllow,
-    PermissionResultDeny,
-    ToolPermissionContext,
-)
+from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny
 
 from quandary.adapters import Desk, Stop
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from claude_agent_sdk import PermissionResult, ToolPermissionContext
+
     CanUseTool = Callable[[str, dict[str, Any], ToolPermissionContext], Awaitable[PermissionResult]]
 
 HOST = "claude"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,6 +10,8 @@ from langgraph.types import Command, Interrupt
 from quandary.adapters import Desk, Stop
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from langchain_core.runnables import RunnableConfig
     from langgraph.graph.state import CompiledStateGraph
 

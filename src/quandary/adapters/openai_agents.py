@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from agents import Agent, Runner, RunResult, RunState, TResponseInputItem
+from agents import Runner, RunState
 
 from quandary.adapters import Desk, Stop
+
+if TYPE_CHECKING:
+    from agents import Agent, RunResult, TResponseInputItem
 
 HOST = "openai-agents"
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 
 from quandary.adapters import Desk, Stop
 
 if TYPE_CHECKING:
+    from pydantic_ai import Agent
     from pydantic_ai.messages import ToolCallPart
     from pydantic_ai.run import AgentRunResult
 
