@@ -132,7 +132,7 @@ def a_hook(folder: Path) -> list[Row]:
         ("pre", 7, "a question", question),
         ("post", 7, "a command that was run", {**command, "tool_response": {}}),
         ("permission", 7, "a tool that the host is to ask about", read),
-        ("permission", 12, "a command that a rule allows, judged and recorded", command),
+        ("permission", 7, "a command that a rule allows, judged and recorded", command),
         ("session", 7, "a project where a hundred things were decided", told),
     )
     store, _ = nearly_done(folder / "quandary", "relay")

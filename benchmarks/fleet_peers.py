@@ -30,8 +30,7 @@ from postgres_peers import database
 from quandary.agents.calling import Surroundings
 from quandary.fleet import Fleet, open_shared
 from quandary.fleet.worker import Orders, Worker
-from quandary.journal import runs
-from quandary.journal.store import open_store
+from quandary.journal import open_store, runs
 from quandary.settings.agents import read_catalogue
 from stepping import require_durable
 from walking import row_of

@@ -22,8 +22,7 @@ import sites
 from measuring import Row, table
 from quandary.desk import reply as desk
 from quandary.desk.authority import Caller
-from quandary.journal import runs
-from quandary.journal.store import open_store
+from quandary.journal import open_store, runs
 
 ROUNDS = 40
 SECONDS = 5.0

@@ -21,9 +21,8 @@ from unittest.mock import patch
 import screenshot
 
 from quandary import cli
-from quandary.journal import chance
+from quandary.journal import chance, open_store
 from quandary.journal import runs as driver
-from quandary.journal.store import open_store
 from quandary.model.asks import Answer, Ask, Reply
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+import databases
 from node_judges import axe
-from quandary.journal import runs
+from quandary.journal import open_store, runs
 from sites import TAGS, Server, Site
 
 if TYPE_CHECKING:
@@ -103,6 +104,18 @@ def opened(folder: Path) -> Iterator[World]:
         yield World(server, site, browser)
     server.kill()
     site.store.close()
+
+
+@contextmanager
+def elsewhere(folder: Path, browser: Browser) -> Iterator[World]:
+    """The same before a PostgreSQL."""
+    (folder / ".quandary").mkdir(parents=True)
+    with databases.shared().schema() as url:
+        store, server = open_store(url), Server(folder, "--store", url)
+        server.start()
+        yield World(server, Site(folder, store), browser)
+        server.kill()
+        store.close()
 
 
 # -- what somebody does there --------------------------------------------------------------------

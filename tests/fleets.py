@@ -21,7 +21,7 @@ from program import PROGRAM
 from quandary.agents.calling import Surroundings
 from quandary.fleet import open_shared
 from quandary.fleet.worker import Orders, Worker
-from quandary.journal.store import open_store
+from quandary.journal import open_store
 from quandary.journal.verify import verify
 from quandary.settings import read_settings
 from quandary.settings.agents import read_catalogue
@@ -221,5 +221,7 @@ def ended(process: subprocess.Popen[str], signum: signal.Signals | None = None) 
 def patched(folder: Path, line: str) -> tuple[str, ...]:
     """The program with one thing about it changed."""
     script = folder / "patched.py"
-    script.write_text(f"{line}\nfrom quandary.cli import main\nmain()\n", encoding="utf-8")
+    script.write_text(
+        f"{line}\nimport sys\nfrom quandary.cli import work\nsys.exit(work())\n", encoding="utf-8"
+    )
     return (sys.executable, str(script))

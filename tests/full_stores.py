@@ -84,7 +84,7 @@ def _go_on(store: Store, state: State, what: Any) -> State:  # noqa: ANN401 - as
         return runs.withdraw(store, state.run, WORD, **source)
     if what in ("idle", "decline"):
         outcome = Outcome("idle" if what == "idle" else "declined", WORD)
-        return runs.note(store, state.run, outcome, **source)
+        return runs.note(store, state.run, outcome, **source).state
     code, said = what
     answers = [
         Answer(q.key, (code,), comment=said, raw=said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import re
@@ -21,6 +22,7 @@ from quandary.desk import begin as desk
 from quandary.desk.authority import Caller, Scope
 from quandary.desk.begin import Asking, Showing
 from quandary.doors.web.app import create_app
+from quandary.doors.web.events import Page
 from quandary.doors.web.tokens import Keys, hashed
 from quandary.journal.sqlite import SqliteStore
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from httpx import Response
     from litestar import Litestar
 
+    from quandary.doors.web.events import Events
     from quandary.journal.store import State
 
 BASE = "http://127.0.0.1:8420"
@@ -243,3 +246,18 @@ def _free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
+
+
+class Listener(Page):
+    """An open page that keeps what it was told, and takes no more than so many messages."""
+
+    def __init__(self, events: Events, run: str = "", project: str | None = None) -> None:
+        self.told: asyncio.Queue[str] = asyncio.Queue(8)
+        super().__init__(self.take, run, project)
+        events.add(self)
+
+    async def take(self, message: Any) -> None:  # noqa: ANN401 - of any type
+        """Take a message, as soon as there is room for it."""
+        _, data, said = message.get("body", b"").decode().partition("data: ")
+        if data:
+            await self.told.put(said.strip())

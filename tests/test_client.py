@@ -27,9 +27,8 @@ from node_judges import pyright
 from quandary.desk import reply as desk
 from quandary.desk.authority import Caller
 from quandary.errors import PersonRequired, StoreError
-from quandary.journal import runs
+from quandary.journal import open_store, runs
 from quandary.journal.entries import Noted
-from quandary.journal.store import open_store
 from quandary.model.asks import Outcome
 from quandary.settings import project_of
 

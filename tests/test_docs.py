@@ -42,7 +42,7 @@ from quandary.formats import charts
 from quandary.journal import entries, policy
 from quandary.journal.progress import FLOWS
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.candidates import Bucket
+from quandary.model.asks import Bucket
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from quandary import __version__
-from quandary.doors.hosts import hooks
+from quandary.doors import hosts
 from quandary.doors.hosts.host_files import CLAUDE, NAME, Servers, places, skill
 from quandary.doors.hosts.install import Hooks, carry_out, plan_install
 
 ROOT = Path(__file__).resolve().parent.parent
 PLUGIN = ROOT / "plugin"
-TIMEOUT = hooks.WAIT + hooks.MARGIN
+TIMEOUT = hosts.WAIT + hosts.MARGIN
 
 
 def wanted() -> dict[str, str]:

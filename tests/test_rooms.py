@@ -30,8 +30,8 @@ BELOW["agents"] = {*BELOW["reports"], "reports"}
 for door in ("terminal", "web", "mcp", "hosts"):
     BELOW[f"doors/{door}"] = {*BELOW["reports"], "reports"}
 BELOW["fleet"] = {*BELOW["agents"], "agents", *(room for room in BELOW if "/" in room)}
-BELOW["cli"] = {*BELOW["fleet"], "fleet", "logging"}
-TOP = {"__init__", "__main__", "adapters", "client", "testing", "run", "logging", "people"}
+BELOW["cli"] = {*BELOW["fleet"], "fleet"}
+TOP = {"__init__", "__main__", "adapters", "client", "testing", "people"}
 """What is for users and for the whole: it may use every room, and only the last room uses it."""
 
 

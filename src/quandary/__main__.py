@@ -6,6 +6,8 @@ import atexit
 import gc
 import os
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 
 def main() -> None:
@@ -13,7 +15,7 @@ def main() -> None:
     gc.disable()  # what is loaded to begin with stays; the command switches it on again
     _load_msgspec()
     if sys.argv[1:] in (["hook", "pre"], ["hook", "post"]):
-        from quandary.doors.hosts.hooks import run  # noqa: PLC0415 - without the command line
+        from quandary.doors.hosts import run  # noqa: PLC0415 - without the command line
 
         status = run(sys.argv[2])
     else:
@@ -30,9 +32,13 @@ def main() -> None:
 
 
 def _load_msgspec() -> None:
-    """Load it without `typing_extensions`, a tenth of a reply's time: `typing` has all it takes."""
-    absent = {} if "typing_extensions" in sys.modules else {"typing_extensions": None}
-    sys.modules |= absent  # type: ignore[arg-type]  # how a module is said to be none
+    """Load it without what it takes a seventh of a reply's time to load and hardly uses. Of
+    `typing_extensions`, `typing` has all that it takes, and of `platform` it takes one word.
+    """
+    platform = SimpleNamespace(system=lambda: os.uname().sysname)
+    absent: dict[str, Any] = {"typing_extensions": None, "platform": platform}
+    absent = {name: module for name, module in absent.items() if name not in sys.modules}
+    sys.modules |= absent  # nothing is how a module is said to be none
     import msgspec  # noqa: F401, PLC0415 - for everybody else
 
     for name in absent:

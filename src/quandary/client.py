@@ -44,7 +44,7 @@ from quandary.errors import (
     TimedOut,
     Withdrawn,
 )
-from quandary.formats.markdown.notation import Codes
+from quandary.formats.markdown import Codes
 from quandary.journal import chance, runs
 from quandary.model.asks import NO, YES
 from quandary.model.tree import OTHER
@@ -55,22 +55,14 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-C = TypeVar("C", bound="Client")
 log = logging.getLogger("quandary.client")
 
-AT_ONCE = 20.0
-"""Seconds that are waited in one go; a task that was cancelled leaves its thread behind as long."""
-LONGEST_PAUSE = 5.0
-"""Seconds until a server that is away is tried again."""
+AT_ONCE = 20.0  # seconds that are waited in one go; so long lives the thread of a cancelled task
+LONGEST_PAUSE = 5.0  # seconds until a server that is away is tried again
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _WORDS = re.compile(r"(?:^|/)(?:custom|smart|force):(.*)\Z", re.DOTALL)
-_TERMINAL = threading.Lock()
-"""Held by whoever asks at the terminal: one question at a time."""
-_gone: ContextVar[threading.Event] = ContextVar("gone")
-"""Is set where nobody waits any more for what a thread does."""
-
-
-# -- what is asked for -----------------------------------------------------------------------------
+_TERMINAL = threading.Lock()  # held by whoever asks at the terminal: one question at a time
+_gone: ContextVar[threading.Event] = ContextVar("gone")  # set where nobody waits for a thread
 
 
 class Options(TypedDict, total=False):
@@ -115,9 +107,6 @@ class AskOptions(Options, total=False):
     """What fills {slots} in questions."""
     fields: Mapping[str, Kind]
     """Values that the person can edit, which come with each verdict."""
-
-
-# -- what comes back -------------------------------------------------------------------------------
 
 
 class Verdict(Struct, frozen=True):
@@ -213,21 +202,10 @@ def _verdict(run: str, chosen: dict[str, Any]) -> Verdict:
     labels = chosen.get("labels", [])
     parts = chosen["path"].split(",", max(len(labels) - 1, 0))
     said = _WORDS.search(parts[-1])
-    return Verdict(
-        run,
-        chosen["path"],
-        tuple(parts[:-1] if said else filter(None, parts)),
-        ", ".join(labels),
-        said[1] if said else "",
-        chosen.get("comment", ""),
-        chosen.get("by", ""),
-        chosen["item"],
-        chosen.get("decision", ""),
-        chosen.get("values", {}),
-    )
-
-
-# -- asking ----------------------------------------------------------------------------------------
+    codes, words = (parts[:-1], said[1]) if said else (filter(None, parts), "")
+    about: dict[str, Any] = {"who": chosen.get("by", ""), "item": chosen["item"]}
+    about |= {name: chosen[name] for name in ("comment", "decision", "values") if name in chosen}
+    return Verdict(run, chosen["path"], tuple(codes), ", ".join(labels), words, **about)
 
 
 def is_awaited() -> bool:
@@ -235,13 +213,11 @@ def is_awaited() -> bool:
     return not _gone.get(threading.Event()).is_set()
 
 
-def in_thread(
-    method: Callable[Concatenate[C, P], T],
-) -> Callable[Concatenate[C, P], Coroutine[Any, Any, T]]:
+def in_thread(function: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     """The same for asyncio, in a thread of its own: those of the loop are there for others."""
 
-    @wraps(method)
-    async def twin(self: C, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    @wraps(function)
+    async def twin(*args: P.args, **kwargs: P.kwargs) -> T:
         import asyncio  # noqa: PLC0415 - slow, and there already where this is called
 
         loop, gone = asyncio.get_running_loop(), threading.Event()
@@ -254,7 +230,7 @@ def in_thread(
         def work() -> None:
             _gone.set(gone)
             try:
-                outcome: tuple[T | None, BaseException | None] = method(self, *args, **kwargs), None
+                outcome: tuple[T | None, BaseException | None] = function(*args, **kwargs), None
             except BaseException as error:  # noqa: BLE001 - it is raised where it is awaited
                 outcome = None, error
             if not gone.is_set():
@@ -300,11 +276,7 @@ class Client:
         self.close()
 
     def ask(
-        self,
-        source: str | os.PathLike[str],
-        *,
-        context: str,
-        **options: Unpack[AskOptions],
+        self, source: str | os.PathLike[str], *, context: str, **options: Unpack[AskOptions]
     ) -> Verdicts:
         """Ask with a tree: a file, `file.md#NAME`, or the NAME of a tree of the project."""
         return self._ask({"source": os.fspath(source), "context": context}, options)
@@ -313,7 +285,7 @@ class Client:
         """Ask for a Yes or a No; `OwnWords` where the answer is neither."""
         offered = [{"code": YES, "label": "Yes"}, {"code": NO, "label": "No"}]
         wanted = {"question": question, "options": offered, "context": context}
-        return self._choose(wanted, options, {YES: True, NO: False})
+        return self._pick(wanted, options).codes[0] == YES
 
     def choose(
         self,
@@ -333,20 +305,12 @@ class Client:
             raise QuandaryError(f"{why}; offer each choice once")
         codes = Codes([OTHER])
         named = {codes.derive(label): label for label in described}
-        offered = [
-            {"code": code, "label": label, "description": described[label]}
-            for code, label in named.items()
-        ]
+        offered = [{"code": c, "label": o, "description": described[o]} for c, o in named.items()]
         wanted = {"question": question, "options": offered, "context": context}
-        return self._choose(wanted, options, named)
+        return named[self._pick(wanted, options).codes[0]]
 
     def form(
-        self,
-        question: str,
-        fields: Mapping[str, Kind],
-        *,
-        context: str,
-        **options: Unpack[Options],
+        self, question: str, fields: Mapping[str, Kind], *, context: str, **options: Unpack[Options]
     ) -> dict[str, Any]:
         """Ask for values, each of its type; `OwnWords` where the answer is something else."""
         offered = [{"code": "SEND", "label": "Send"}]
@@ -376,9 +340,6 @@ class Client:
     achoose = in_thread(choose)
     aform = in_thread(form)
 
-    def _choose(self, wanted: dict[str, Any], options: Options, meant: Mapping[str, T]) -> T:
-        return meant[self._pick(wanted, options).codes[0]]
-
     def _pick(self, wanted: dict[str, Any], options: Options) -> Verdict:
         """What was decided, where it is something that was offered."""
         verdict = self._ask(wanted, options).only
@@ -407,7 +368,7 @@ class Client:
             raise QuandaryError(f"via is 'terminal' or 'inbox', not {via!r}")
         here = desk.is_asked_here(via)
         state = desk.begin(wanted, options.get("key", ""), here=here)
-        if here and state.status == "waiting":
+        if here and isinstance(desk, Journal) and state.status == "waiting":
             state = desk.ask_here(state.run)
         deadline, pause = chance.monotonic() + timeout, 0.0
         while state.status == "waiting" and is_awaited():
@@ -456,34 +417,17 @@ def _at_once(method: Callable[Concatenate[Client, P], T]) -> Callable[P, T]:
     return call
 
 
-def _awaited(
-    method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
-) -> Callable[P, Coroutine[Any, Any, T]]:
-    """The same for asyncio."""
-
-    @wraps(method)
-    async def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        with Client() as client:
-            return await method(client, *args, **kwargs)
-
-    return call
-
-
-ask, aask = _at_once(Client.ask), _awaited(Client.aask)
-confirm, aconfirm = _at_once(Client.confirm), _awaited(Client.aconfirm)
-choose, achoose = _at_once(Client.choose), _awaited(Client.achoose)
-form, aform = _at_once(Client.form), _awaited(Client.aform)
-permit, apermit = _at_once(Client.permit), _awaited(Client.apermit)
-
-
-# -- in a store ------------------------------------------------------------------------------------
+ask, confirm, choose = _at_once(Client.ask), _at_once(Client.confirm), _at_once(Client.choose)
+form, permit = _at_once(Client.form), _at_once(Client.permit)
+aask, aconfirm, achoose = in_thread(ask), in_thread(confirm), in_thread(choose)
+aform, apermit = in_thread(form), in_thread(permit)
 
 
 class Journal:
     """A store, asked directly."""
 
     def __init__(self, where: str | None) -> None:
-        from quandary.journal.store import open_store  # noqa: PLC0415 - a server needs none
+        from quandary.journal import open_store  # noqa: PLC0415 - a server needs none
 
         self.store = open_store(where)
         self.comes_back = self.store.shared is not None
@@ -492,7 +436,6 @@ class Journal:
             log.warning("%s", self.store.missing)
 
     def close(self) -> None:
-        """Let go of it."""
         self.store.close()
 
     def is_asked_here(self, via: str | None) -> bool:
@@ -564,9 +507,6 @@ def see_it_end(wait: Callable[[], object]) -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-# -- on a server -----------------------------------------------------------------------------------
-
-
 class Server:
     """A server, asked over HTTP; its people answer in its inbox."""
 
@@ -601,21 +541,14 @@ class Server:
             wanted = msgspec.structs.replace(wanted, text=text, source=name)
         return self._send("/api/asks", wanted, headers)
 
-    def ask_here(self, run: str) -> Stand:
-        """Never; see above."""
-        return self.wait(run, 0)
-
     def wait(self, run: str, seconds: float, seen: int | None = None) -> Stand:
-        """The state of a run when it is over or, after what was `seen`, there is news of it."""
         until = "until=end" if seen is None else f"after={seen}"
         return self._send(f"/api/runs/{run}?wait={seconds:.3f}&{until}", seconds=seconds)
 
     def use(self, run: str, given: str) -> None:
-        """Use a permit."""
         self._send(f"/api/runs/{run}/use", {"input": given})
 
     def withdraw(self, run: str, why: str) -> None:
-        """End a run."""
         self._send(f"/api/runs/{run}/withdraw", {"why": why})
 
     def _send(
@@ -654,12 +587,7 @@ class Server:
             raise QuandaryError(f"{self.address} is not a Quandary server") from None
 
 
-_REFUSALS: dict[int, type[QuandaryError]] = {
-    403: PersonRequired,
-    404: NotFound,
-    409: Rejected,
-    422: Reused,
-}
+_REFUSALS = {kind.http: kind for kind in (PersonRequired, NotFound, Rejected, Reused)}
 
 
 def _refusal(address: str, status: int, body: bytes) -> QuandaryError:

@@ -1,15 +1,18 @@
-"""For people who test their own trees: drive one with scripted replies and look at what happens."""
+"""Flows without a journal: driven by scripted replies, to test one's own trees, or by functions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from quandary.errors import QuandaryError, Rejected
 from quandary.flows.decide import decide
-from quandary.model.asks import Answer, Ask, Item, Kind, Limits, Question, Reply
+from quandary.model.asks import Answer, Ask, Item, Kind, Limits, Outcome, Question, Reply
+from quandary.model.calls import Call, Do, Done, Output
 from quandary.reading import read
 
 if TYPE_CHECKING:
+    from quandary.flows import Flow
     from quandary.model.tree import Tree
 
 CONTEXT = "A test walks through this tree."
@@ -33,7 +36,6 @@ class Walked(NamedTuple):
 
     @property
     def paths(self) -> list[str]:
-        """The path of every item."""
         return [chosen["path"] for chosen in self.chosen]
 
 
@@ -75,3 +77,40 @@ def _answers(ask: Ask, reply: str | Mapping[str, str]) -> Iterator[Answer]:
         text = said.get(question.key, said.get(question.item))
         if text is not None:
             yield read(text, question, mode).answer(question.key, text)
+
+
+class Asks(Protocol):
+    """A room that asks, such as `quandary.doors.terminal`."""
+
+    def ask(self, ask: Ask, /) -> Reply | Outcome:
+        """Put an Ask before a person."""
+
+
+def run(
+    flow: Flow,
+    ask: Callable[[Ask], Reply | Outcome] | Asks,
+    call: Callable[[Call], Output] | None = None,
+) -> dict[str, Any]:
+    """Ask whatever the flow asks, until it is done, and return its result. A reply that is no
+    answer ends it: there is no journal here in which the question could wait.
+    """
+    asking = ask if callable(ask) else ask.ask
+    request = next(flow)
+    while True:
+        if isinstance(request, Ask):
+            response: Any = asking(request)
+            if isinstance(response, Outcome):
+                raise Rejected(f"no answer ({response.kind}): {request.key} was left open")
+        elif isinstance(request, Do):
+            response = Done(request.key, error=f"{request.deed} cannot be done here")
+        elif call is None:
+            raise QuandaryError("the flow calls an agent; give `call` to answer it")
+        elif isinstance(request, Call):
+            response = call(request)
+        else:
+            response = tuple(call(one) for one in request)
+        try:
+            request = flow.send(response)
+        except StopIteration as end:
+            result: dict[str, Any] = end.value
+            return result

@@ -19,9 +19,9 @@ import pytest
 import databases
 import walks
 from processes import children, told
-from quandary.agents import calling, driving, process
+from quandary import agents as driving
+from quandary.agents import Driver, Watcher, calling, process
 from quandary.agents.calling import Surroundings
-from quandary.agents.driving import Driver, Watcher
 from quandary.agents.process import run as run_program
 from quandary.desk.walks import STARTED, STOPPED, THROUGH, has_begun
 from quandary.errors import Rejected

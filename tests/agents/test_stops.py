@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+from quandary.agents import Driver
 from quandary.agents.calling import Surroundings, output_of
-from quandary.agents.driving import Driver
 from quandary.agents.process import Ran
 from quandary.errors import ParseError, PersonRequired, Rejected
 from quandary.journal import runs
@@ -26,8 +26,8 @@ from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Reply
 from quandary.model.calls import Assignment, Call
 from quandary.model.chart import Step
+from quandary.reports import answer, tell_request
 from quandary.reports.retelling import retell
-from quandary.reports.story import answer, tell_request
 from quandary.settings.agents import known_agents, permit, read_catalogue, words
 from scripted_walks import chart, task
 
@@ -237,7 +237,7 @@ def kill_when(house: House, run: str, name: str, returned: int) -> None:
     program = (
         "import sys; sys.path[:0] = sys.argv[1:3]\n"
         "import json, asyncio, test_stops\n"
-        "from quandary.agents.driving import Driver\n"
+        "from quandary.agents import Driver\n"
         "from quandary.agents.calling import Surroundings\n"
         "from quandary.journal.sqlite import SqliteStore\n"
         "from quandary.settings.agents import read_catalogue\n"

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from program import BY_A_PERSON
-from quandary.cli.reply import Words, plain_words, reply_command
+from quandary.cli.console import Words, plain_words, reply_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,6 +130,21 @@ def test_proof_is_the_whole_output(folder: Path) -> None:
             {"item": "Caching", "path": "CUT"},
         ],
     }
+
+
+def test_a_byte_order_mark_before_json_is_no_part_of_it(folder: Path) -> None:
+    """What was saved or piped on Windows is read as what it says: replies, scripts and cases."""
+    replies = folder / "a.json"
+    replies.write_text('["1: ok\\n2: cut"]', encoding="utf-8-sig")
+    assert len(asked(folder, "--answers", "a.json", "--proof")["chosenItems"]) == 2
+    state = asked(folder)
+    texts = [q["question"] for q in state["ask"]["tool_input"]["questions"]]
+    replies.write_text(json.dumps({"answers": dict.fromkeys(texts, "Fine")}), "utf-8-sig")
+    ended = quandary(folder, "reply", state["run"], "--file", "a.json")
+    assert [c["path"] for c in ended.state["result"]["chosenItems"]] == ["OK", "OK"]
+    case = {"id": 1, "options": [{"code": "OK", "label": "Fine"}], "reply": "fine"}
+    replies.write_text(json.dumps(case), "utf-8-sig")
+    assert quandary(folder, "read", "--cases", "a.json").state["codes"] == ["OK"]
 
 
 def test_our_own_form_of_a_reply(folder: Path) -> None:
@@ -423,7 +438,7 @@ def test_an_exact_reply_loads_nothing_heavy(folder: Path) -> None:
     script = (
         "import atexit, sys; from quandary.__main__ import main;"
         "heavy = {'rapidfuzz','platformdirs','rich','asyncio','textual','psycopg','click',"
-        "'inspect','typing_extensions'};"
+        "'inspect','typing_extensions','platform','hashlib'};"
         "atexit.register(lambda: print(sorted(heavy & set(sys.modules)), file=sys.stderr)); main()"
     )
     done = subprocess.run(

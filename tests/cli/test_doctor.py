@@ -97,17 +97,17 @@ def test_a_program_is_asked_for_its_version(
     monkeypatch.setattr(doctor, "SECONDS", 1.0)
     program(project.parent, "thing", script)
     begun = time.monotonic()
-    version = doctor.version_of(str(project.parent / "bin" / "thing"))
-    assert (version.text, trouble in version.trouble) == (text, True)
+    version, why = doctor.version_of(str(project.parent / "bin" / "thing"))
+    assert (version, trouble in why) == (text, True)
     assert time.monotonic() - begun < 5
-    assert doctor.version_of(str(project / "nowhere")).trouble.startswith("cannot be started")
+    assert doctor.version_of(str(project / "nowhere"))[1].startswith("cannot be started")
 
 
 def test_a_program_sees_no_keys(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is only asked for its version."""
     monkeypatch.setenv("SOME_API_KEY", "s3cret")
     program(project.parent, "thing", f"env > {project}/seen; echo 1.0")
-    assert doctor.version_of(str(project.parent / "bin" / "thing")).text == "1.0"
+    assert doctor.version_of(str(project.parent / "bin" / "thing"))[0] == "1.0"
     assert "s3cret" not in (project / "seen").read_text()
 
 

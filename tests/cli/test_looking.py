@@ -9,7 +9,7 @@ import pytest
 
 import databases
 from program import call
-from quandary.journal.store import NoStore, open_store
+from quandary.journal import NoStore, open_store
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -175,7 +175,7 @@ def test_ctrl_c_ends_the_work() -> None:
     """Interrupted while it reads an endless input, the program says so and exits with 130."""
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from quandary.cli import main; main()"
+        "import sys; from quandary.cli import work; sys.exit(work())"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code, "check", "-"],

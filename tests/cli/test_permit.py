@@ -13,7 +13,7 @@ from quandary.desk.authority import Caller
 from quandary.desk.permits import read_rules
 from quandary.doors.hosts import permissions
 from quandary.doors.hosts.permissions import Permissions
-from quandary.journal.store import open_store
+from quandary.journal import open_store
 from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:

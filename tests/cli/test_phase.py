@@ -16,7 +16,7 @@ import pytest
 
 from phases import EVERYTHING, PLANNED, Tried
 from program import at_terminal
-from quandary.cli import screen
+from quandary.cli import SILENCE
 from quandary.errors import StoreError
 from quandary.journal import runs as driver
 from quandary.journal.sqlite import SqliteStore
@@ -209,7 +209,7 @@ def test_an_open_silent_pipe_does_not_hang(tried: Tried) -> None:
         assert process.wait(30) == 1
         assert process.stderr is not None
         assert b"missing: scope, risk" in process.stderr.read()
-    assert time.monotonic() - begin > screen.SILENCE
+    assert time.monotonic() - begin > SILENCE
 
 
 def test_what_comes_late_and_in_pieces_is_read(tried: Tried) -> None:

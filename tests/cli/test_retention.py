@@ -13,10 +13,10 @@ import pytest
 import walks
 from program import at_terminal
 from quandary.errors import StoreError
-from quandary.journal import chance, pruning, runs
+from quandary.journal import archive, chance, runs
 from quandary.journal.entries import Source
-from quandary.journal.history import Wanted
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import Wanted
 from runs import CONTEXT, Project
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def test_what_was_interrupted_is_finished_by_the_next(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        pruning.prune(store, Wanted("9999"), "", source, crash)
+        archive.prune(store, Wanted("9999"), "", source, crash)
     store.close()
     waiting = json.loads(project.call("runs", "--all", "--format", "json").out)["runs"][0]
     assert (waiting["flow"], waiting["status"]) == ("prune", "waiting")

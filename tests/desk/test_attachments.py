@@ -16,13 +16,11 @@ from quandary.desk import attachments, begin
 from quandary.desk.authority import Caller, Scope
 from quandary.desk.timeline import events
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected
-from quandary.journal import archive, chance, runs
+from quandary.journal import archive, chance, open_store, runs
+from quandary.journal.archive import prune
 from quandary.journal.entries import Source
-from quandary.journal.history import Wanted
-from quandary.journal.pruning import prune
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.store import open_store
-from quandary.journal.verify import verify
+from quandary.journal.verify import Wanted, verify
 from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:

@@ -25,14 +25,14 @@ import sites
 from program import PROGRAM as PROGRAM_WORDS
 from program import environment
 from quandary.cli import doctor
-from quandary.desk import begin, callbacks, reply
+from quandary.desk import begin, notices, reply
 from quandary.desk.authority import Caller, Scope
 from quandary.desk.begin import Asking, Showing
 from quandary.desk.notices import post
 from quandary.errors import AlreadyAnswered, ParseError, PersonRequired, Rejected
-from quandary.journal import archive, chance, outbox, runs
+from quandary.journal import backups, chance, open_store, runs
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.store import open_store
+from quandary.journal.store import ADD_LETTER
 from quandary.model.asks import Answer, Reply
 
 if TYPE_CHECKING:
@@ -147,9 +147,9 @@ def test_what_becomes_of_a_run_is_told_in_order_and_signed(
     while runs.look(store, three.run).status == "waiting":
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    while callbacks.deliver_due(store):
+    while notices.deliver_due(store):
         pass
-    assert callbacks.deliver_due(store) == 0
+    assert notices.deliver_due(store) == 0
     bodies = [json.loads(body) for _, body in receiver.came]
     assert [(b["event"], b["status"]) for b in bodies if b["run"] == one.run] == [
         ("run.answered", "done"),
@@ -173,16 +173,16 @@ def test_what_becomes_of_a_run_is_told_in_order_and_signed(
     signed = hmac.new(b"s3cret", body, hashlib.sha256).hexdigest()
     assert headers["X-Quandary-Signature"] == f"sha256={signed}"
     assert (headers["X-Quandary-Event"], headers["X-Quandary-Id"]) == ("run.answered", told["id"])
-    assert outbox.count(store) == {"waiting": 0, "given up": 0}
+    assert store.count_letters() == {"waiting": 0, "given up": 0}
 
 
 def test_advice_is_not_told_as_an_answer(store: Store) -> None:
     """The question still waits."""
     state = ask(store, callback="https://receiver.example/told")
     state = reply.advise(store, PROGRAM, state.run, "Because.", (), state.key or "")
-    assert outbox.count(store) == {"waiting": 0, "given up": 0}
+    assert store.count_letters() == {"waiting": 0, "given up": 0}
     runs.withdraw(store, state.run, "No need.", who="person", through="web")
-    assert outbox.count(store) == {"waiting": 1, "given up": 0}
+    assert store.count_letters() == {"waiting": 1, "given up": 0}
 
 
 def test_what_is_not_taken_is_tried_again_and_nothing_overtakes_it(
@@ -198,9 +198,9 @@ def test_what_is_not_taken_is_tried_again_and_nothing_overtakes_it(
     receiver.answer, real, pauses = 500, chance.now, []
     for _ in range(4):
         tried = len(receiver.came)
-        assert callbacks.deliver_due(store) == 0
+        assert notices.deliver_due(store) == 0
         assert len(receiver.came) == tried + 1
-        (letter,) = [row for row in outbox.find_due(store, "9999") if row.tries]
+        (letter,) = [row for row in store.find_letters("9999") if row.tries]
         begun = chance.now()
         pauses.append(round((datetime.fromisoformat(letter.due) - begun).total_seconds()))
         monkeypatch.setattr(
@@ -209,14 +209,14 @@ def test_what_is_not_taken_is_tried_again_and_nothing_overtakes_it(
     assert pauses == [15, 30, 60, 120]
     assert [event for _, event, _ in receiver.told] == ["run.answered"] * 4
     receiver.answer = 204
-    assert callbacks.deliver_due(store) == 1
-    assert callbacks.deliver_due(store) == 1
+    assert notices.deliver_due(store) == 1
+    assert notices.deliver_due(store) == 1
     assert [event for _, event, _ in receiver.told][4:] == ["run.answered", "run.undone"]
     monkeypatch.setattr(chance, "now", real)
     reply.reply(store, PERSON, state.run, "later", None)
     monkeypatch.setattr(chance, "now", lambda: real() + timedelta(days=2))
-    assert callbacks.deliver_due(store) == 0
-    assert outbox.count(store) == {"waiting": 0, "given up": 1}
+    assert notices.deliver_due(store) == 0
+    assert store.count_letters() == {"waiting": 0, "given up": 1}
     monkeypatch.setattr(chance, "now", real)
     findings = {found.what: found.text for found in doctor.examine_store(store.address)}
     assert findings["callbacks"] == "to be delivered: 1 given up"
@@ -230,7 +230,7 @@ def test_two_who_deliver_do_not_do_it_twice(store: Store, home: Path, receiver: 
         reply.reply(store, PERSON, state.run, "now", None)
         with pytest.raises(AlreadyAnswered):
             reply.reply(store, PERSON, state.run, "later", state.key)
-    threads = [threading.Thread(target=callbacks.deliver_due, args=(store,)) for _ in range(4)]
+    threads = [threading.Thread(target=notices.deliver_due, args=(store,)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -263,7 +263,7 @@ def test_an_address_on_this_machine_is_for_a_store_on_this_machine(
     if store.shared is None:
         state = ask(store, PROGRAM, receiver.url)
         reply.reply(store, PERSON, state.run, "now", None)
-        assert callbacks.deliver_due(store) == 1
+        assert notices.deliver_due(store) == 1
         assert "X-Quandary-Signature" not in receiver.came[0][0]
     else:
         with pytest.raises(Rejected, match="for a store on this machine"):
@@ -273,11 +273,11 @@ def test_an_address_on_this_machine_is_for_a_store_on_this_machine(
 def test_the_journal_says_who_is_told_and_nobody_else(store: Store, receiver: Receiver) -> None:
     """A row that somebody has put into the outbox leads nowhere."""
     state = ask(store)
-    store._change(outbox.ADD, (state.run, 0, receiver.url, None))
+    store._change(ADD_LETTER, (state.run, 0, receiver.url, None))
     reply.reply(store, PERSON, state.run, "now", None)
-    assert callbacks.deliver_due(store) == 0
+    assert notices.deliver_due(store) == 0
     assert receiver.came == []
-    assert outbox.count(store)["given up"] == 1
+    assert store.count_letters()["given up"] == 1
 
 
 def test_a_repository_names_no_callbacks(home: Path, receiver: Receiver) -> None:
@@ -286,8 +286,8 @@ def test_a_repository_names_no_callbacks(home: Path, receiver: Receiver) -> None
     with closing(SqliteStore(home / "own.db")) as store:
         state = ask(store)
         reply.reply(store, PERSON, state.run, "now", None)
-        assert outbox.count(store)["waiting"] == 0
-    assert callbacks.listed() == []
+        assert store.count_letters()["waiting"] == 0
+    assert notices.list_callbacks() == []
 
 
 def test_what_was_not_delivered_goes_along_with_a_copy(
@@ -298,10 +298,10 @@ def test_what_was_not_delivered_goes_along_with_a_copy(
     state = ask(store)
     reply.reply(store, PERSON, state.run, "now", None)
     with closing(SqliteStore(home / "copy.db")) as copy:
-        archive.copy(store, copy)
-        assert callbacks.deliver_due(copy) == 1
+        backups.copy(store, copy)
+        assert notices.deliver_due(copy) == 1
         runs.undo(copy, state.run, **PERSON.source)
-        assert callbacks.deliver_due(copy) == 1
+        assert notices.deliver_due(copy) == 1
     assert [event for _, event, _ in receiver.told] == ["run.answered", "run.undone"]
 
 
@@ -318,7 +318,7 @@ def test_a_server_delivers_and_its_metrics_say_what_is_left(
         with closing(open_store(tmp_path / "journal.db")) as store:
             reply.reply(store, PERSON, runs.inbox(store)[0].id, "yes", None)
             deadline = time.monotonic() + 60
-            while not receiver.came or outbox.count(store)["waiting"]:
+            while not receiver.came or store.count_letters()["waiting"]:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
         assert receiver.told[0][1:] == ("run.answered", "done")
@@ -338,7 +338,7 @@ def test_a_worker_delivers_where_there_is_no_server(home: Path, receiver: Receiv
         worker = subprocess.Popen(words, env=environment(folders), stdout=quiet, stderr=quiet)
         try:
             deadline = time.monotonic() + 60
-            while not receiver.came or outbox.count(store)["waiting"]:
+            while not receiver.came or store.count_letters()["waiting"]:
                 assert time.monotonic() < deadline
                 time.sleep(0.02)
         finally:
@@ -387,7 +387,7 @@ def test_the_receiver_of_the_documentation_takes_what_is_signed(home: Path) -> N
         while post(address, "guessed", b"{}", {}, 5) != "the webhook at 127.0.0.1 answered 403":
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        assert callbacks.deliver_due(store) == 1
+        assert notices.deliver_due(store) == 1
         assert told.stdout is not None
         assert told.stdout.readline().decode() == f"{state.run}/3 run.answered done\n"
         told.kill()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from quandary.desk.decisions import find_decisions
+from quandary.journal import open_store
 from quandary.journal import runs as driver
-from quandary.journal.store import open_store
 from runs import ITEMS, Project
 
 if TYPE_CHECKING:

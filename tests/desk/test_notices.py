@@ -21,9 +21,8 @@ from hypothesis import strategies as st
 import program
 from quandary.desk import notices
 from quandary.errors import ParseError
-from quandary.journal import runs
+from quandary.journal import open_store, runs
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.store import open_store
 from small_flows import begin, pick
 
 if TYPE_CHECKING:

@@ -201,15 +201,131 @@ def test_a_command_stays_in_the_project(tmp_path: Path) -> None:
     ):
         assert cat(words) == "", words
     assert cat("a && cd / && cat etc/shadow") == ""
+    (tmp_path / "src" / "there").symlink_to("/etc/passwd")
+    assert cat("a && cd src && cat a.py") == "ONE"
+    for words in (
+        "a && cd src && cat there",
+        "a; cd; cat b",
+        "a; cd - && cat b",
+        "$(cd src) there",
+    ):
+        assert cat(words) == "", words
     assert cat("a", timeout=5, description="x") == "ONE"
     assert cat("a", dangerouslyDisableSandbox=True) == "", "more was asked for than the command"
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("git log --output=a.py", "git diff --outp a.py", "git grep -Osh x", "git grep -O less x"),
+        *("sort -o a.py b", "sort -uo a.py b", "sort --out=x y", "sort --compress-prog=sh x"),
+        *("tar xf a.tar -I sh", "tar xfI a.tar sh", "tar xf a.tar --use-comp=sh", "tar xPf a.tar"),
+        *("tar xf a.tar --to-c=sh", "tar xf a.tar --info-script=sh", "tar xf a.tar -F sh"),
+        *(
+            "rg --hostname-bin=sh x",
+            "rg --hidden x",
+            "rg -uuu x",
+            "rg -. x",
+            "rg -L x",
+            "rg --pre sh x",
+        ),
+        *("make CC=sh", "make SHELL:=sh all", "go build -toolexec=sh", "go test -exec sh ./..."),
+        *("cargo --config x build", "npm test --script-shell=sh", "pytest --basetemp=src"),
+        *("find src -exec sh {} +", "find src -fprintf a b", "git branch -f main HEAD~3"),
+    ],
+)
+def test_a_rule_for_a_program_is_none_for_what_it_is_told_to_run_or_write(command: str) -> None:
+    """Whatever the option is called, spelt out, joined with others or cut short."""
+    words = command.split()
+    assert code(f"allow Bash command={words[0]}", bash(command)) == ""
+    plain = "grep x" if words[0] == "git" else "src"
+    assert code(f"allow Bash command={words[0]}", bash(f"{words[0]} {plain}")) == "ONE"
+
+
+def test_nothing_hidden_is_read_by_going_through_a_folder(tmp_path: Path) -> None:
+    """A program that goes through folders comes upon hidden files, and upon links that lead out."""
+    for name in (".git", "src", "odd", "out"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "odd" / ".env").touch()
+    (tmp_path / "out" / "to").symlink_to("/etc")
+    (tmp_path / "src" / "a.py").touch()
+    (tmp_path / "src" / "b.py").symlink_to(tmp_path / "src" / "a.py")
+
+    def run(command: str) -> str:
+        text = json.dumps({"command": command})
+        request = PermitRequest("run", text, tool="Bash", folder=str(tmp_path))
+        rule = "allow Bash command='xargs grep' command=grep command=cp command=diff command=rg"
+        return code(f"{rule} command=ls command=cd", request)
+
+    for command in (
+        "grep -rn x src",
+        "grep x src/a.py",
+        "cp -r src new",
+        "rg x",
+        "ls -r",
+        "ls odd",
+    ):
+        assert run(command) == "ONE", command
+    for command in ("grep -r x", "grep -nR x .", "grep --recursive x odd", "grep -r x src odd"):
+        assert run(command) == "", command
+    for command in ("ls | xargs grep -r x .", "cd odd && grep -r x"):
+        assert run(command) == "", command
+    for command in ("grep -r x out", "cp -r odd new", "diff src odd", "grep -d recurse x"):
+        assert run(command) == "", command
+
+
+def test_a_home_is_no_project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An agent that got as far as that has no rules there: everything would be inside."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home" / "shop").mkdir(parents=True)
+    text = json.dumps({"command": "cat a"})
+    for folder, expected in (("home/shop", "ONE"), ("home", ""), (".", ""), ("/", "")):
+        request = PermitRequest("run", text, tool="Bash", folder=str(tmp_path / folder))
+        assert code("allow Bash command=cat", request) == expected, folder
+
+
+def test_a_tool_that_removes_files_is_never_allowed_by_their_place(tmp_path: Path) -> None:
+    """What a tool writes is judged when it is run; what it removes is gone."""
+    given_ = json.dumps({"path": "src/a.py"})
+    for tool, expected in (("read_file", "ONE"), ("edit_file", "ONE"), ("delete_file", "")):
+        request = PermitRequest("use", given_, tool=f"mcp__fs__{tool}", folder=str(tmp_path))
+        assert code("allow mcp__fs__* path=src", request) == expected
+    for tool in ("remove_tree", "rm", "unlink"):
+        request = PermitRequest("use", given_, tool=f"mcp__fs__{tool}", folder=str(tmp_path))
+        assert code("allow mcp__fs__*", request) == ""
+
+
 def test_every_path_of_a_request_counts(tmp_path: Path) -> None:
     """A second one, or one under a name of its own, leads nowhere else."""
-    for given_ in ({"file_path": "a", "path": "/etc/passwd"}, {"target": "/etc/passwd"}):
+    others = ({"filePath": "/etc/passwd"}, {"path": "/etc/passwd"}, {"directory": "/etc"})
+    for given_ in (
+        *({"file_path": "a", **one} for one in others),
+        *({"target": "/etc/passwd"}, {"file": "a", "target": ["/etc/passwd"]}),
+        *({"path": ["a", "/etc/passwd"]}, {"file": ["a", ".env"]}, {"file": {"of": "/etc/x"}}),
+    ):
         request = PermitRequest("use", json.dumps(given_), tool="mcp__x__y", folder=str(tmp_path))
         assert code("allow mcp__x__*", request) == ""
+
+
+def test_another_path_hides_none_that_is_denied(tmp_path: Path) -> None:
+    """A rule that denies a folder counts as soon as one path leads there."""
+    rules = ("allow Write", "deny Write path=kept")
+    for more, expected in (({}, "NO"), ({"folder": "src"}, "NO"), ({"file_path": "a"}, "ONE")):
+        given_ = json.dumps({"file_path": "kept/a", "content": "x", **more})
+        request = PermitRequest("write", given_, tool="Write", folder=str(tmp_path))
+        assert code(rules, request) == expected, more
+
+
+def test_a_path_excuses_nothing_but_what_is_written(tmp_path: Path) -> None:
+    """What a tool is told to do to a file, by whatever name, is judged as without the file."""
+    for name in ("path", "file", "directory"):
+        for told in ({"sql": "drop table users"}, {"command": "rm -rf build"}, {"cmd": "ls -l"}):
+            text = json.dumps({name: "a", **told})
+            request = PermitRequest("use", text, tool="mcp__x__y", folder=str(tmp_path))
+            assert code("allow mcp__x__*", request) == "", text
+        written = {name: "a", "command": "create", "file_text": "drop table users"}
+        request = PermitRequest("use", json.dumps(written), tool="mcp__x__y", folder=str(tmp_path))
+        assert code("allow mcp__x__*", request) == "ONE"
 
 
 def test_what_cannot_be_taken_back_is_never_allowed() -> None:
@@ -233,6 +349,15 @@ def test_a_denial_comes_first() -> None:
 def test_a_command_needs_words(tmp_path: Path) -> None:
     """A rule without any allows no command; one with words allows nothing else."""
     assert code("allow *", bash("ls")) == ""
+    for tool in ("PowerShell", "exec_command", "mcp__term__run"):
+        for given_ in ({"command": "ls"}, {"cmd": "ls"}):
+            request = PermitRequest("run", json.dumps(given_), tool=tool, folder=str(tmp_path))
+            assert code(f"allow {tool}", request) == ""
+            assert code(f"allow {tool} command=ls", request) == (
+                "ONE" if "command" in given_ else ""
+            )
+    odd = PermitRequest("run", '{"argv": ["ls"]}', tool="shell", folder=str(tmp_path))
+    assert code("allow shell", odd) == ""
     read = PermitRequest("read", json.dumps({"file_path": "a"}), tool="Read", folder=str(tmp_path))
     assert code("allow * command=ls", read) == ""
     assert code("allow *", read) == "ONE"

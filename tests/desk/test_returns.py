@@ -326,6 +326,7 @@ def _unread(text: str, question: Question, mode: str) -> Reading:
         ("1.3/2: Looks good", OK),
         ("1.3/2. Auth: merge it", WORDS),
         ("\ufeffLooks good".encode(), OK),
+        ('\ufeff{"answers": {"1.3/2:": "Looks good"}}', OK),
     ],
 )
 def test_every_shape_of_an_answer_is_understood(data: object, expected: Answer) -> None:
@@ -563,6 +564,7 @@ def test_what_an_option_or_a_prefix_could_mean_is_no_name(text: str) -> None:
         ("error", ""),
         ("error", " \n"),
         ("error", "\ufeff"),
+        ("error", "\u200b\n"),
         ("error", "null"),
         ("error", {}),
         ("error", '""'),
@@ -646,7 +648,7 @@ def test_an_answer_to_what_does_not_wait_is_already_answered(data: object) -> No
     ("data", "message"),
     [
         ('{"answers": {"a": }', "no JSON at line 1, column 19"),
-        ("[OK] but rename it", "no JSON at line 1, column 2"),
+        ("[OK, NO] but rename it", "no JSON at line 1, column 2"),
         ("{", "words that begin with a bracket"),
         ('{"answers": {}} and more', "no JSON at line 1, column 17"),
         ('{"answers": {"1.3/2:": "A", "1.3/2:": "B"}}', "has “1.3/2:” twice"),
@@ -842,6 +844,13 @@ def test_what_a_host_says_without_an_answer_is_known(kind: str, text: str) -> No
 def test_what_a_person_says_is_not_taken_for_a_host(text: str) -> None:
     """Only the hosts' own sentences count."""
     assert returns.parse_refusal(text) is None
+
+
+@pytest.mark.parametrize("text", ["[OK] but rename it", "[ok]"])
+def test_a_code_in_brackets_is_what_somebody_typed(text: str) -> None:
+    """Plain text may begin with a code in brackets, as trees and people write it: it is no JSON."""
+    with pytest.raises(AssertionError, match="was read in strict mode"):
+        returns.parse(text, make(ONE), _unread)
 
 
 def test_answers_told_in_a_sentence_are_found_by_their_questions() -> None:

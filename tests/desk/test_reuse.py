@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from quandary.journal import chance
+from quandary.journal import chance, open_store
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
-from quandary.journal.store import open_store
 from quandary.model.asks import Answer, Reply
 from runs import Project
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
 from asks import asks
 from quandary.desk import sheets
@@ -20,6 +21,8 @@ CHOICES = (
     Choice("ASK", "Ask for counsel", "get\r\nadvice", branch=True),
     Choice("DIS", "Discuss"),
 )
+
+SLOW = "**1. Login** — It is **slow**."
 
 
 def make(*questions: Question, notes: tuple[Note, ...] = (), **preamble: object) -> Ask:
@@ -220,3 +223,39 @@ def test_a_long_text_is_shortened_to_its_beginning() -> None:
     """A megabyte in an error message helps nobody."""
     assert sheets.shorten("a\n\n b") == "a b"
     assert len(sheets.shorten("x" * 10_000_000)) == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "block", "shown", "about"),
+    [
+        ("Plan: Login?", "Login", SLOW, "Plan: Login?", "It is slow. {}"),
+        ("It is slow. Plan: Login?", "Login", SLOW, "Plan: Login?", "It is slow. {}"),
+        ("1: Draft is over. What is next?", "1: Draft", "", "1: Draft — what is next?", "{}"),
+        (
+            "D1.1: E0 “Bot”. It answers. Cost: 2 days. What should happen to it?",
+            *("E0 “Bot”", "", "E0 “Bot” — what should happen to it?"),
+            "It answers. Cost: 2 days. {}",
+        ),
+        (
+            "`ci` wants to deploy build 812. May it be done?",
+            *("deploy build 812", "Exactly this:\n\n~~~json\n{}\n~~~"),
+            *("Deploy build 812 — may it be done?", "{} Exactly this: {{}}"),
+        ),
+        ("Two gaps are left. What is next?", "", "", "Two gaps are left. What is next?", "{}"),
+    ],
+)
+def test_a_line_of_a_list_begins_with_what_tells_it_from_others(
+    text: str, title: str, block: str, shown: str, about: str
+) -> None:
+    """What is asked, behind what that is about; the item's own context goes before the run's."""
+    asked = make(question(text, title=title), blocks=(block,) if block else ())
+    assert sheets.tell_in_line(asked) == (shown, about.format("The review found gaps."))
+
+
+def test_a_line_of_a_permit_names_the_action() -> None:
+    """Though the page leaves out of the question what it says right above it."""
+    asked = question("`ci` wants to deploy it. May it be done?", title="deploy it")
+    said = Preamble("**`ci` wants to deploy it.**\n\n- Reason: `it is tested`")
+    ask = replace(make(asked), preamble=said)
+    assert sheets.tell_question(ask, asked) == ("", "May it be done?")
+    assert sheets.tell_in_line(ask) == ("Deploy it — may it be done?", "Reason: it is tested")

@@ -11,8 +11,9 @@ from hypothesis import given
 from asks import asks
 from quandary.desk import returns, sheets
 from quandary.desk.state import encode_state, outcome_lines
+from quandary.journal import MEMORY
 from quandary.journal.entries import Status
-from quandary.journal.sqlite import MEMORY, SqliteStore
+from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import State
 from quandary.model.asks import Ask, Choice, Note, Preamble, Question, Reply
 from quandary.reading import read

@@ -27,8 +27,7 @@ from textual import events
 from program import environment
 from quandary.desk.drafts import Draft
 from quandary.doors import terminal
-from quandary.doors.terminal.box import Box
-from quandary.doors.terminal.markdown import lay_out
+from quandary.doors.terminal.box import Box, lay_out
 from quandary.flows.decide import decide
 from quandary.formats.markdown import parse
 from quandary.formats.proof import declare_fields
@@ -758,6 +757,14 @@ def test_the_end_of_input_is_no_answer() -> None:
     returned, text = numbered(asking(question(1), question(2)), "1")
     assert Outcome("dismissed") == returned
     assert text.endswith(f"{terminal.WAITS}\n")
+
+
+def test_half_a_batch_is_not_lost_in_silence() -> None:
+    """Whoever leaves in the middle is told that what they answered before is not kept."""
+    _, half = numbered(asking(question(1), question(2)), "1")
+    _, none = numbered(asking(question(1), question(2)))
+    assert f"1 answer was not sent, and not kept.\n{terminal.WAITS}\n" in half
+    assert "not sent" not in none
 
 
 def test_several_numbers_are_for_questions_with_several_answers() -> None:

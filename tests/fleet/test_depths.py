@@ -11,8 +11,8 @@ import small_flows
 from quandary.doors.web.metrics import Fleet, Queue
 from quandary.fleet import Fleet as Members
 from quandary.fleet import depths_of
-from quandary.journal.sqlite import MEMORY, SqliteStore
-from quandary.journal.store import open_store
+from quandary.journal import MEMORY, open_store
+from quandary.journal.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ import databases
 from fleets import COUNTING, ended, patched, until
 from quandary.agents.calling import Surroundings
 from quandary.desk.walks import SET_ASIDE, STOPPED, find_answered
-from quandary.doors.hosts import hooks
+from quandary.doors import hosts
 from quandary.errors import AlreadyAnswered, Diverged, NotFound, Rejected, StoreError
 from quandary.fleet.worker import (
     GIVEN_UP,
@@ -409,7 +409,7 @@ def park(camp: Camp, monkeypatch: pytest.MonkeyPatch, machine: str = "", call: s
     config = camp.folder / "config" / "quandary"
     config.mkdir(parents=True, exist_ok=True)
     (config / "config.toml").write_text("[permissions]\npark = true\n", encoding="utf-8")
-    monkeypatch.setenv(hooks.ATTENDED, "0")
+    monkeypatch.setenv(hosts.ATTENDED, "0")
     said = {"session_id": SESSION, "cwd": str(camp.folder), "tool_use_id": f"toolu_{machine}{call}"}
     said |= {"tool_name": "Bash", "permission_mode": "default"}
     given = {**said, "tool_input": {"command": "touch a"}}
@@ -418,7 +418,7 @@ def park(camp: Camp, monkeypatch: pytest.MonkeyPatch, machine: str = "", call: s
         name = machine or here.nodename
         there = os.uname_result((here.sysname, name, here.release, here.version, here.machine))
         patch.setattr(os, "uname", lambda: there)
-        hooks.respond("pre", json.dumps(given).encode())
+        hosts.respond("pre", json.dumps(given).encode())
     with camp.opened() as store:
         (row,) = store.runs(waits="person")
         reply = Reply((Answer("1:", ("NO",)),))

@@ -310,6 +310,21 @@ def test_own_words_are_kept_below_other() -> None:
     assert paths(result) == ["OTH/custom:merge it, with 3", "NO/OTH/custom:rename it"]
 
 
+@pytest.mark.parametrize("stand_in", ["MORE", "OTHR"])
+def test_own_words_and_skips_are_below_oth_in_every_dialect(stand_in: str) -> None:
+    """Callers look for `OTH/custom:` and `OTH/force:`, whatever the tree calls its Other."""
+    text = STEP.replace("\n- [OTH]", f"\n- [{stand_in}]")
+    assert text != STEP
+    menu = f"{stand_in}/{tree(text).decisions[0].options[-1].options[0].code}"
+    for reply, path in (
+        (typed("rename it"), "OTH/custom:rename it"),
+        (typed("!"), "OTH/force:skip"),
+    ):
+        assert paths(drive(asking(text), reply)[1]) == [path]
+        assert paths(drive(asking(text), pick(), reply)[1]) == [path]
+    assert paths(drive(asking(text), pick(menu))[1]) == [menu]
+
+
 def test_own_words_in_the_menu_are_not_below_other_twice() -> None:
     """Text typed into the menu behind Other is OTH/custom, not OTH/OTH/custom."""
     _, result = drive(

@@ -14,8 +14,7 @@ from quandary.errors import ContextRequired, QuandaryError
 from quandary.flows.decide import decide
 from quandary.flows.split import split
 from quandary.formats.markdown import parse
-from quandary.model.asks import MORE, Answer, Ask, Item, Limits, Reply
-from quandary.model.candidates import Candidate
+from quandary.model.asks import MORE, Answer, Ask, Candidate, Item, Limits, Reply
 from strategies import trees
 
 if TYPE_CHECKING:

@@ -100,6 +100,8 @@ QUOTED = {
     "in an object of JavaScript": f'{{verdict: "REJECTED", evidence: {PASSED}}}',
     "in quotation marks": f'It is not done. It only printed "{PASSED}".',
     "in single ones": f"It is not done. It only ran `echo '{PASSED}'`.",
+    "as code in a sentence": f"It is not done. It only printed `{PASSED}`.",
+    "as code with words behind it": f"`{PASSED}` is what it printed, and nothing else.",
     "in typographic ones": f"It is not done. It only printed “{PASSED}”.",
     "behind a mark of quotation": f"It printed\n> {PASSED}\nand did nothing.",
     "in a string behind a gap": f'{{"why": "x\n[… 9 bytes left out …]\ny {PASSED} z", "n": 1}}',
@@ -116,6 +118,14 @@ def test_what_stands_in_something_else_is_no_response(text: str) -> None:
     assert read_response(text, "validation").meaning is None
     asked = text.replace(PASSED, '{"answer": "Yes"}').replace(PASSED[1:-1], '"answer": "Yes"')
     assert read_response(asked, "decision", ("Yes", "No")).meaning is None
+
+
+@pytest.mark.parametrize("text", ["`{}`", "Done.\n\n`{}`\n", "``{}``", "```{}```\nBye."])
+def test_code_alone_on_its_line_is_a_response(text: str) -> None:
+    """Nobody is quoted there."""
+    assert read_response(text.format(PASSED), "validation").meaning == Validation(
+        fully_completed=True
+    )
 
 
 UNDECIDED = {

@@ -8,8 +8,7 @@ import pytest
 
 from quandary.errors import ContextRequired, QuandaryError
 from quandary.flows.split import split, start
-from quandary.model.asks import BACK, MORE, Answer, Ask, Limits, Reply
-from quandary.model.candidates import Candidate
+from quandary.model.asks import BACK, MORE, Answer, Ask, Candidate, Limits, Reply
 from quandary.model.tree import Extra
 
 if TYPE_CHECKING:

@@ -18,8 +18,18 @@ from quandary.flows.asking import page_choices
 from quandary.flows.split import split
 from quandary.flows.wording import Links, require_filled
 from quandary.journal.progress import misfit
-from quandary.model.asks import MORE, Answer, Ask, Choice, Limits, Question, Reply
-from quandary.model.candidates import BUCKETS, Candidate, problem
+from quandary.model.asks import (
+    BUCKETS,
+    MORE,
+    Answer,
+    Ask,
+    Candidate,
+    Choice,
+    Limits,
+    Question,
+    Reply,
+    problem,
+)
 from quandary.model.keys import RESERVED, SplitIds, is_split, is_valid
 from strategies import lines
 

@@ -119,6 +119,18 @@ def test_a_question_that_cannot_be_shown_whole_goes_back_to_the_agent(given: obj
     assert (resumed.allow, "give each question" in resumed.message) == (False, True)
 
 
+def test_an_agent_that_stops_for_nothing_that_can_be_shown_fails_in_the_end() -> None:
+    """It is told a few times; then that was an attempt, or it would go on for ever."""
+    first, key = "Sa@1/run", "Sa@1/run-resumed-{}"
+    keys = [first, *(key.format(number) for number in range(1, 4))]
+    said = {one: stops(one, "AskUserQuestion", {}, number) for number, one in enumerate(keys, 1)}
+    trip = ScriptedWalk(walk(ONE, cli="X", retries=0), said)
+    assert not trip.asks
+    assert [*trip.calls] == keys
+    assert trip.steps[0]["attempts"] == 1
+    assert "nobody can be shown" in trip.error
+
+
 def test_what_it_wants_to_do_is_asked_like_any_permit() -> None:
     """The same choices, the command whole, its risks; and only a person can answer."""
     trip = ScriptedWalk(walk(ONE, cli="CLAUDE"), {"Sa@1/run": stops("Sa@1/run", "Bash", PUSH)})

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quandary.errors import Failed
-from quandary.flows.step_plans import Defaults, most_calls, plan
-from quandary.flows.walk import start, walk
+from quandary.flows.walk import Defaults, most_calls, plan, start, walk
 from quandary.model.asks import Answer, Ask, Reply
 from quandary.model.calls import Call, Do, Done, Output
 from quandary.model.chart import Chart, Page, Route, Step, check

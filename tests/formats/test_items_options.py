@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from quandary.errors import ParseError
 from quandary.formats.sources import parse_options, read_options
-from quandary.model.candidates import Candidate
+from quandary.model.asks import Candidate
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "options").glob("*.json"))
 

@@ -14,8 +14,8 @@ from markdown_it import MarkdownIt
 from quandary.formats.markdown import parse
 from quandary.formats.markdown import read_sections as read
 from quandary.formats.markdown.blocks import scan
+from quandary.formats.markdown.writing import canonical, is_canonical, rewrite
 from quandary.formats.markdown.writing import format as write
-from quandary.formats.markdown.writing import is_canonical, rewrite
 from quandary.model.tree import Decision, Extra, Option, Tree
 from strategies import split_lines
 
@@ -697,6 +697,34 @@ def test_what_stands_between_options_is_told_and_the_list_goes_on(
 def test_a_list_that_is_no_continuation_ends_the_options(behind: str) -> None:
     """Without codes, with codes again, or behind a thematic break it is some other list."""
     assert below(f"- [AA] a\n\n{behind}") == "AA"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("- [AA] a\n\n---\n\n- [BB] b\n- [OTH] Other\n", ["[BB] b", "[OTH] Other"]),
+        ("- [AA] a\n<div>\n- [BB] b\n</div>\n", ["- [BB] b"]),
+        ("- [AA] a\n\n---\n\n- one\n- two\n", []),
+        ("- [AA] a\n\n---\n\n- [AA] is how it begins\n", []),
+    ],
+)
+def test_options_that_are_not_read_are_told(text: str, told: list[str]) -> None:
+    """Behind a thematic break or in an HTML block they belong to no list, and that is said."""
+    document = parse("### ¶ASK_T\n## Decision: D\n" + text)
+    stray = [d.message for d in document.diagnostics if d.rule == "stray-text"]
+    assert [message.split("”")[0] for message in stray] == [f"“{line}" for line in told]
+
+
+@pytest.mark.parametrize("blank", ["\u00a0", "\u2003", " \u00a0", "\u00a0 "])
+@pytest.mark.parametrize("place", ["{}\n- [AA] a\n", "- [AA] a\n{}\n", "- [AA] a\n\ntext\n\n{}\n"])
+def test_a_blank_that_does_not_break_behind_a_bullet_loses_no_option(
+    place: str, blank: str
+) -> None:
+    """Keyboards type it unseen; Markdown takes the line for text, and its author did not."""
+    text = "### ¶ASK_T\n## Decision: D\n" + place.format(f"-{blank}[BB] b")
+    assert {"AA", "BB"} == {option.code for option in only(text).decisions[0].options}
+    assert "code-format" in rules(text)
+    assert "- [BB] b\n" in canonical(text)
 
 
 # -- comments ------------------------------------------------------------------------------------

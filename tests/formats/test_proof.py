@@ -91,7 +91,10 @@ def test_a_wrong_declaration_is_named(declared: object, said: str) -> None:
     assert said in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [None, False, "", "  \n", [], {}, [None, ""], {"a": None}])
+@pytest.mark.parametrize(
+    "value",
+    [None, False, "", "  \n", "\u200b", "\u200b" * 120, "\x00", [], {}, [None, ""], {"a": None}],
+)
 def test_missing(value: object) -> None:
     """Null, false and blank are missing, and so is a field that is not there."""
     fields = [Field("a"), Field("b")]

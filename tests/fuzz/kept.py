@@ -12,8 +12,8 @@ import small_flows
 from fuzz.target import Target, folder, hold
 from quandary.errors import QuandaryError, StoreError
 from quandary.journal import archive, runs
+from quandary.journal.backups import recover
 from quandary.journal.entries import Noted, Source
-from quandary.journal.recovery import recover
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 import databases
-from quandary.journal.store import open_store
+from quandary.journal import open_store
 from simulation.store import Database, SimulatedStore
 
 if TYPE_CHECKING:

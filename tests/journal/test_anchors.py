@@ -15,11 +15,10 @@ import pytest
 import databases
 import small_flows
 from quandary.errors import Rejected
-from quandary.journal import archive, policy, recovery
+from quandary.journal import backups, open_store, policy
 from quandary.journal import runs as driver
 from quandary.journal.entries import digest
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def journal(tmp_path: Path) -> Path:
     journal = tmp_path / "journal.db"
     with closing(open_store(journal)) as store:
         waiting = small_flows.begin(store, questions=1)
-        archive.backup(store, str(tmp_path / "old.db"))
+        backups.backup(store, str(tmp_path / "old.db"))
         small_flows.answer(store, waiting)
     return journal
 
@@ -201,12 +200,12 @@ def test_a_store_elsewhere_is_a_store_of_its_own(journal: Path, tmp_path: Path, 
     with closing(open_store(journal)) as store:
         if way == "copied":
             with closing(open_store(other)) as new:
-                archive.copy(store, new)
+                backups.copy(store, new)
         elif way == "backed up":
-            archive.backup(store, str(other))
+            backups.backup(store, str(other))
     if way == "recovered":
         with closing(open_store(other)) as new:
-            assert recovery.recover(str(journal), new).report.ok
+            assert backups.recover(str(journal), new).report.ok
     elif way == "moved":
         journal.rename(other)
     elif way == "linked":
@@ -229,7 +228,7 @@ def test_a_link_in_the_place_of_a_store_is_no_way_round(
     """Where it leads there may be a store that is in order, by that name."""
     other = tmp_path / "other.db"
     with closing(open_store(journal)) as store:
-        archive.backup(store, str(other))
+        backups.backup(store, str(other))
         small_flows.begin(store)
     with closing(open_store(other)) as store:
         for _ in range(3 if is_longer else 0):
@@ -251,7 +250,7 @@ def test_a_copy_into_the_place_of_a_store_that_is_gone(journal: Path, tmp_path: 
     journal.rename(tmp_path / "other.db")
     with closing(open_store(tmp_path / "other.db")) as old, closing(open_store(journal)) as new:
         assert new.missing
-        archive.copy(old, new)
+        backups.copy(old, new)
         assert new.missing == ""
     assert missing(journal) == ""
     put_back(journal)
@@ -312,7 +311,7 @@ WRITER = """
 import sys
 sys.path.insert(0, "tests")
 import small_flows
-from quandary.journal.store import open_store
+from quandary.journal import open_store
 store = open_store(sys.argv[1])
 for _ in range(30):
     small_flows.begin(store)

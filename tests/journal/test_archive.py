@@ -20,13 +20,12 @@ import strategies  # noqa: F401 - its profile is patient
 import walks
 from quandary.desk.timeline import events
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected
-from quandary.journal import archive, chance, pruning, runs
+from quandary.journal import archive, chance, runs
 from quandary.journal.archive import export, find, read, write
 from quandary.journal.entries import Source, document_digest
-from quandary.journal.history import KEEPS, Keep, Wanted
 from quandary.journal.runs import Elsewhere, find_run
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.verify import verify
+from quandary.journal.verify import KEEPS, Keep, Wanted, verify
 from quandary.reports.retelling import retell
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def done(store: Store) -> str:
 
 def prune(store: Store, keep: Keep = "answers") -> None:
     """Take out whatever there is."""
-    pruning.prune(store, Wanted("9999", keep), "", SOURCE, lambda _: None)
+    archive.prune(store, Wanted("9999", keep), "", SOURCE, lambda _: None)
 
 
 @settings(max_examples=12)

@@ -13,10 +13,10 @@ import databases
 import processes
 import small_flows
 from quandary.errors import Rejected, StoreError
-from quandary.journal import runs
-from quandary.journal.archive import backup, copy
+from quandary.journal import open_store, runs
+from quandary.journal.backups import backup, copy
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.store import TABLES, open_store
+from quandary.journal.store import TABLES
 from quandary.journal.verify import verify
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import processes
 import small_flows
+from quandary.journal import open_store
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
-from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 
 if TYPE_CHECKING:

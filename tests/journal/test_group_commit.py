@@ -13,8 +13,7 @@ import pytest
 
 import small_flows
 from quandary.errors import AlreadyAnswered, StoreError
-from quandary.journal import runs
-from quandary.journal.store import open_store
+from quandary.journal import open_store, runs
 from quandary.journal.verify import verify
 
 if TYPE_CHECKING:

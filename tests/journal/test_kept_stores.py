@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from program import call
-from quandary.journal.store import open_store
+from quandary.journal import open_store
 
 if TYPE_CHECKING:
     from program import Ended

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from program import consent
 from quandary.errors import StoreError, Untrusted
 from quandary.formats.markdown import parse
-from quandary.journal import policy, runs
+from quandary.journal import open_store, policy, runs
 from quandary.journal.policy import (
     ASK,
     PREFERENCES,
@@ -25,7 +25,6 @@ from quandary.journal.policy import (
     set_preference,
 )
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Ask, Choice, Item, Preamble, Question, Reply
 from quandary.model.one_way import one_way

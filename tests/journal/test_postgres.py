@@ -16,12 +16,11 @@ import small_flows
 from databases import PASSWORD, QUOTED, USER
 from program import consent
 from quandary.errors import Rejected, StoreError, Untrusted
-from quandary.journal import connections, policy, postgres
+from quandary.journal import connections, open_store, policy, postgres
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
 from quandary.journal.policy import read_policy
 from quandary.journal.postgres import PostgresStore
-from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 
 if TYPE_CHECKING:

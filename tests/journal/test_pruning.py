@@ -18,21 +18,21 @@ import strategies  # noqa: F401 - its profile is patient
 import walks
 from quandary.desk.timeline import events
 from quandary.errors import Diverged
-from quandary.journal import chance, policy, pruning, runs
+from quandary.journal import archive, chance, policy, runs
+from quandary.journal.archive import Amount
 from quandary.journal.chance import stamp
 from quandary.journal.entries import Answered, Source
-from quandary.journal.history import KEEPS, Wanted, look_at
-from quandary.journal.pruning import Amount
+from quandary.journal.history import look_at
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.verify import verify
+from quandary.journal.verify import KEEPS, Wanted, verify
 from quandary.model.asks import Answer, Reply
 from quandary.reports.retelling import retell
 
 if TYPE_CHECKING:
     from journal.conftest import Place
     from quandary.journal.entries import Entry
-    from quandary.journal.history import Keep
     from quandary.journal.store import State, Store
+    from quandary.journal.verify import Keep
 
 SOURCE = Source("person", "terminal", "grace")
 LATER = "9999"
@@ -44,7 +44,7 @@ def prune(
 ) -> State:
     """Prune, as `quandary prune` does."""
     wanted = Wanted(before, keep, project)
-    return pruning.prune(store, wanted, project or "", SOURCE, lambda _: None)
+    return archive.prune(store, wanted, project or "", SOURCE, lambda _: None)
 
 
 def done(store: Store, **words: Any) -> str:  # noqa: ANN401
@@ -199,12 +199,12 @@ def test_a_plan_says_how_much_it_would_be_and_changes_nothing(store: Store) -> N
     done(store, comment="fine")
     full_stores.errand(store)
     before = kept(store)
-    plan = pruning.plan(store, Wanted(LATER))
+    plan = archive.plan(store, Wanted(LATER))
     assert kept(store) == before
     assert msgspec.convert(prune(store).result, Amount) == plan
     assert plan.runs == 2
     assert plan.bytes > 0
-    assert pruning.plan(store, Wanted(LATER)) == Amount()
+    assert archive.plan(store, Wanted(LATER)) == Amount()
 
 
 def test_the_pruning_is_journalled(store: Store) -> None:
@@ -250,7 +250,7 @@ def test_a_pruned_run_is_shown_and_neither_amended_nor_taken_over(store: Store) 
 def test_a_run_that_somebody_goes_on_with_meanwhile_is_left_alone(store: Store) -> None:
     """What was seen to be old need not be old any more."""
     run = done(store)
-    (take,) = pruning.find_prunable(store, Wanted(LATER))
+    (take,) = archive.find_prunable(store, Wanted(LATER))
     reply = small_flows.pick("1:", "OK")
     runs.amend(store, run, reply, key="1:", why="oh", who="person", through="web")
     assert store.prune([(take.run, take.numbers)]) == []
@@ -313,11 +313,11 @@ def test_a_prune_that_is_resumed_takes_what_was_attached(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(pruning, "_forget", kill)
+        patched.setattr(archive, "_forget", kill)
         with pytest.raises(KeyboardInterrupt):
             prune(store)
     assert len(list(store.documents())) == 1
-    assert [state.status for state in pruning.finish(store, SOURCE, lambda _: None)] == ["done"]
+    assert [state.status for state in archive.finish(store, SOURCE, lambda _: None)] == ["done"]
     assert list(store.documents()) == []
 
 

@@ -13,23 +13,22 @@ import full_stores
 import processes
 import small_flows
 from quandary.desk.timeline import search
-from quandary.journal import pruning
+from quandary.journal import archive
 from quandary.journal.entries import Source
-from quandary.journal.history import Wanted
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.verify import verify
+from quandary.journal.verify import Wanted, verify
 
 if TYPE_CHECKING:
     import pytest
 
-    from quandary.journal.history import Keep
+    from quandary.journal.verify import Keep
 
 SOURCE = Source("person", "terminal", "grace")
 
 
 def prune(store: SqliteStore, keep: Keep = "answers") -> None:
     """Take out whatever there is."""
-    pruning.prune(store, Wanted("9999", keep), "", SOURCE, lambda _: None)
+    archive.prune(store, Wanted("9999", keep), "", SOURCE, lambda _: None)
 
 
 def done(store: SqliteStore) -> str:
@@ -124,13 +123,13 @@ def test_a_pruning_that_is_killed_leaves_each_run_pruned_or_not_and_is_finished_
     path = tmp_path / "journal.db"
     store = SqliteStore(path)
     runs = [done(store) for _ in range(60)]
-    monkeypatch.setattr(pruning, "_RUNS", 1)
+    monkeypatch.setattr(archive, "_RUNS", 1)
     child = os.fork()
     if child == 0:  # pragma: no cover - it is killed
         mine = SqliteStore(path)
         try:
             wanted = Wanted("9999")
-            pruning.prune(
+            archive.prune(
                 mine,
                 wanted,
                 "",
@@ -144,9 +143,9 @@ def test_a_pruning_that_is_killed_leaves_each_run_pruned_or_not_and_is_finished_
     counts = [sum(entry.pruned for entry in store.entries(run)) for run in runs]
     assert counts == [2] * 7 + [0] * 53
     assert verify(store).ok
-    (state,) = pruning.finish(store, SOURCE, lambda _: None)
+    (state,) = archive.finish(store, SOURCE, lambda _: None)
     assert (state.status, state.result["runs"]) == ("done", 53)
     assert all(sum(e.pruned for e in store.entries(run)) == 2 for run in runs)
     assert verify(store).ok
-    assert list(pruning.finish(store, SOURCE, lambda _: None)) == []
+    assert list(archive.finish(store, SOURCE, lambda _: None)) == []
     store.close()

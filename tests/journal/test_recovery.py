@@ -17,9 +17,9 @@ import small_flows
 import strategies  # noqa: F401 - its profile is patient
 from quandary.errors import QuandaryError, Rejected, StoreError
 from quandary.journal import runs
+from quandary.journal.backups import Recovered, recover
 from quandary.journal.entries import Noted
 from quandary.journal.history import row_of
-from quandary.journal.recovery import Recovered, recover
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import TABLES
 from quandary.journal.verify import verify

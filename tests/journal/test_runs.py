@@ -12,9 +12,8 @@ import pytest
 import small_flows
 import walks
 from quandary.errors import AlreadyAnswered, ContextRequired, NotFound, Rejected
-from quandary.journal import chance, runs
+from quandary.journal import chance, open_store, runs
 from quandary.journal.entries import Answered, Asked, Called, Ended, Noted
-from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Note, Outcome, Reply
 from quandary.model.calls import Do, Done, Output
@@ -245,7 +244,7 @@ def test_what_is_no_answer_is_kept_and_the_question_stays_open(
 def test_a_decline_ends_the_run(store: Store) -> None:
     """An explicit no to being asked at all."""
     state = small_flows.begin(store)
-    after = runs.note(store, state.run, Outcome("declined", "not mine"), **PERSON)
+    after = runs.note(store, state.run, Outcome("declined", "not mine"), **PERSON).state
     assert (after.status, after.key, after.ask) == ("declined", None, None)
     assert (after.error, after.notes) == ("not mine", (Note("declined", "not mine"),))
     assert runs.inbox(store) == []

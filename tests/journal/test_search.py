@@ -19,19 +19,17 @@ from quandary.doors.web import inbox
 from quandary.doors.web.inbox import Wanted as Desired
 from quandary.doors.web.inbox import find_runs, list_inbox
 from quandary.errors import StoreError
-from quandary.journal import archive, chance, pruning, runs
+from quandary.journal import archive, backups, chance, open_store, runs
 from quandary.journal import store as stores
 from quandary.journal.entries import Source
-from quandary.journal.history import Wanted
-from quandary.journal.store import open_store
-from quandary.journal.verify import verify
+from quandary.journal.verify import Wanted, verify
 from quandary.model.asks import Note
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from quandary.journal.history import Keep
     from quandary.journal.store import Store
+    from quandary.journal.verify import Keep
 
 SOURCE = Source("person", "terminal", "grace")
 
@@ -49,7 +47,7 @@ def done(store: Store, context: str, comment: str = "fine") -> str:
 
 def prune(store: Store, keep: Keep = "answers") -> None:
     """Take out whatever there is."""
-    pruning.prune(store, Wanted("9999", keep), "", SOURCE, lambda _: None)
+    archive.prune(store, Wanted("9999", keep), "", SOURCE, lambda _: None)
     store.reclaim()
 
 
@@ -136,7 +134,7 @@ def test_a_store_is_copied_without_its_index(store: Store, tmp_path: Path) -> No
     run = done(store, "a zeppelin")
     assert search(store, "zeppelin") == [run]
     new = open_store(tmp_path / "new.db")
-    assert archive.copy(store, new).digest == verify(store).digest
+    assert backups.copy(store, new).digest == verify(store).digest
     assert search(new, "zeppelin") == [run]
     new.close()
 
@@ -238,3 +236,21 @@ def test_a_list_leaves_out_nothing_by_a_clock_that_is_a_year_ahead(
     monkeypatch.setattr(chance, "now", lambda: ahead)
     found = list_inbox(store, Caller("person", "web"), Desired())
     assert [row.run.id for row in found.rows] == [state.run]
+
+
+def test_what_is_snoozed_is_counted_in_no_project(store: Store) -> None:
+    """Whichever project is looked at, the others' snoozed questions are not among what waits."""
+    given, said = {"kind": "chain", "questions": 1}, {"who": "agent", "through": "relay"}
+    waiting = [
+        runs.begin(store, small_flows.NAME, given, project=project, **said).run  # type: ignore[arg-type]
+        for project in ("/a", "/b", "/b")
+    ]
+    runs.note(store, waiting[1], Note("snoozed", ""), until="2999-01-01", **SOURCE._asdict())
+    wanted = (Desired(), Desired("/a"), Desired("/b"), Desired(snoozed="1"))
+    found = [list_inbox(store, Caller("person", "web"), one) for one in wanted]
+    assert [(one.counted, one.snoozed, one.projects) for one in found] == [
+        ("2", 1, {"/a": 1, "/b": 1}),
+        ("1 of 2", 0, {"/a": 1, "/b": 1}),
+        ("1 of 2", 1, {"/a": 1, "/b": 1}),
+        ("1", 1, {"/a": 1, "/b": 1}),
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -71,6 +71,25 @@ def test_what_is_reported_twice_is_recorded_once(store: Store) -> None:
     first = settled(store, state, pick(state.key))
     assert settled(store, state, pick("1:")) == first
     assert kinds(store, state) == ["began", "asked", "answered", "ended"]
+
+
+def test_a_report_counts_though_its_question_is_undone_and_over_at_that_moment(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was answered in a host's box is kept, whatever happens here while it is recorded."""
+    state = answer(store, begin(store, questions=1))
+    amend = runs.amend
+
+    def undo_before(*given: Any, **more: Any) -> State:  # noqa: ANN401 - as amend takes it
+        monkeypatch.setattr(runs, "amend", amend)
+        undone = runs.undo(store, state.run, **PERSON)
+        runs.withdraw(store, undone.run, "its time is up", who="agent", through="hook")
+        return amend(*given, **more)
+
+    monkeypatch.setattr(runs, "amend", undo_before)
+    after = settled(store, state, pick("1:", "NO"))
+    assert (after.status, after.result["chosen"][0][1]) == ("done", "NO")
+    assert verify(store).ok
 
 
 @pytest.mark.parametrize("answered", [False, True])

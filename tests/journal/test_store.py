@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import assume, given
@@ -12,15 +13,12 @@ from hypothesis import strategies as st
 
 from program import consent
 from quandary.errors import StoreError, Untrusted
+from quandary.journal import chosen_by_project, open_store, place_of, without_password
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.store import (
-    Store,
-    chosen_by_project,
-    open_store,
-    place_of,
-    without_password,
-)
 from quandary.settings import read_settings
+
+if TYPE_CHECKING:
+    from quandary.journal.store import Store
 
 
 def where(store: Store) -> Path:
@@ -135,7 +133,7 @@ def test_what_names_no_store_is_refused(url: str) -> None:
 def test_a_journal_is_opened_without_heavy_imports(tmp_path: Path) -> None:
     """`reply` runs in agents' loops, so start-up counts."""
     code = (
-        "import sys; from quandary.journal import runs; from quandary.journal.store import *; "
+        "import sys; from quandary.journal import open_store, runs; "
         f"open_store({str(tmp_path / 'a.db')!r}); "
         "print([m for m in ('rich', 'platformdirs', 'psycopg', 'asyncio', 'rapidfuzz', 'random', "
         "'secrets', 'quandary.flows.decide') if m in sys.modules])"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import small_flows
 from quandary.errors import Reused
-from quandary.journal import chance, runs
+from quandary.journal import MEMORY, chance, runs
 from quandary.journal.runs import replied
-from quandary.journal.sqlite import MEMORY, SqliteStore
+from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Note, Reply
 from quandary.model.calls import Do, Done, Output
 

@@ -142,7 +142,7 @@ def test_a_preference_behind_an_answer_hides_nothing_from_who_has_it(store: Sqli
 def test_what_was_relayed_is_not_undone(store: SqliteStore) -> None:
     """It came through whoever asked."""
     asked = ask(store, "Login")
-    answer(store, asked, "YES", AGENT._replace(through="relay"))
+    answer(store, asked, "YES", replace(AGENT, through="relay"))
     with pytest.raises(Rejected, match="it came through them"):
         replies.undo(store, PERSON, asked.run)
     with pytest.raises(Rejected, match="there is no answer"):

@@ -12,13 +12,12 @@ import pytest
 import databases
 import small_flows
 from quandary.errors import NotFound
-from quandary.journal import policy, pruning
+from quandary.journal import archive, policy
 from quandary.journal import runs as driver
 from quandary.journal.entries import Source
-from quandary.journal.history import Wanted
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import Run
-from quandary.journal.verify import verify
+from quandary.journal.verify import Wanted, verify
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.model.calls import Done, Output
 
@@ -295,7 +294,7 @@ def test_a_text_is_gone_only_where_a_prune_on_record_took_it(
     store: Store, place: Place, runs: list[str]
 ) -> None:
     """What it left has to be there, whether or not another one would have taken it."""
-    pruning.prune(store, Wanted("9999"), "", Source("person", "terminal", ""), lambda _: None)
+    archive.prune(store, Wanted("9999"), "", Source("person", "terminal", ""), lambda _: None)
     assert verify(store).pruned > 0
     assert verify(store).ok
     tamper(place, [BLANK + "@1 AND kind = 'answered'"])
@@ -303,7 +302,7 @@ def test_a_text_is_gone_only_where_a_prune_on_record_took_it(
     assert (problem.run, "on record" in problem.text) == (runs[0], True)
     assert not verify(store, runs[0]).ok
     codes = Wanted("9999", "codes")
-    pruning.prune(store, codes, "", Source("person", "terminal", ""), lambda _: None)
+    archive.prune(store, codes, "", Source("person", "terminal", ""), lambda _: None)
     assert verify(store).ok
     tamper(place, [BLANK + "run IN (SELECT id FROM run WHERE flow = 'prune')"])  # noqa: S608
     assert {"no prune does" in problem.text for problem in verify(store).problems} >= {True}
@@ -314,7 +313,7 @@ def test_a_prune_of_one_project_explains_no_other(
 ) -> None:
     """Nor one of what ended before."""
     for wanted in (Wanted("9999", "codes", "/elsewhere"), Wanted("2001", "codes")):
-        pruning.prune(store, wanted, "", Source("person", "terminal", ""), lambda _: None)
+        archive.prune(store, wanted, "", Source("person", "terminal", ""), lambda _: None)
     tamper(place, [BLANK + "@1 AND n = 1"])
     (problem,) = verify(store).problems
     assert (problem.run, problem.n) == (runs[0], 1)

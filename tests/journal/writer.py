@@ -13,9 +13,8 @@ import msgspec
 
 import small_flows
 from quandary.errors import AlreadyAnswered, QuandaryError
-from quandary.journal import runs
+from quandary.journal import open_store, runs
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 
 if TYPE_CHECKING:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quandary.model import one_way as net
 from quandary.model.one_way import find_final, one_way
 
 CAUGHT = """\
@@ -229,6 +232,8 @@ def test_a_name_is_no_order(name: str) -> None:
         ("Deploy this evening", ""),
         ("Restart the proxy", ""),
         ("Delete the unused test", ""),
+        ("Delete the test database", "delete"),
+        ("Delete the test users in production", "delete"),
         ("Hold it: nothing is deleted", ""),
         ("Drop it", ""),
         ("Take msgspec 0.20", ""),
@@ -244,3 +249,67 @@ def test_few_harmless_sentences_warn() -> None:
     """A mark that is everywhere says nothing."""
     texts = (Path(__file__).parent / "harmless.txt").read_text(encoding="utf-8").splitlines()
     assert sum(bool(find_final(text)) for text in texts) <= len(texts) // 200
+
+
+# -- what makes it quick ---------------------------------------------------------------------------
+
+LISTS = tomllib.loads(Path(net.__file__).with_name("one_way.toml").read_text("utf-8"))
+PATTERNS = [(name, line) for name in LISTS["patterns"] for line in net.lines_of(name)[0]]
+VOCABULARY = sorted(
+    {
+        word.strip("*+^")
+        for table in ("words", "things")
+        for text in LISTS[table].values()
+        for word in text.split()
+    }
+    | {*re.findall(r"[a-z']+", " ".join(LISTS["patterns"].values()))}
+)
+
+
+def test_the_lists_are_read_as_toml_says() -> None:
+    """Our own reader of one_way.toml finds what any reader of TOML finds there."""
+    read = net.read_lists()
+    assert {name: read[name] for name in ("words", "patterns", "things")} == {
+        name: [LISTS[name]] for name in ("words", "patterns", "things")
+    }
+    assert [deed | ({"near": True} if "near" in deed else {}) for deed in read["deeds"]] == LISTS[
+        "deeds"
+    ]
+
+
+@pytest.mark.parametrize(("name", "line"), PATTERNS)
+@settings(max_examples=5)
+@given(data=st.data())
+def test_no_line_is_left_out_that_could_be_found(name: str, line: str, data: st.DataObject) -> None:
+    """Lines are compiled only where a text has a word that they need; whatever fits one has it."""
+    inside = st.from_regex(line, fullmatch=True, alphabet=st.characters(codec="ascii"))
+    text = f"{data.draw(words)} {data.draw(inside)} {data.draw(words)}"
+    lines = net.lines_of(name)[0]
+    assert line in net.find_lines(name, text)
+    whole = re.compile(rf"(?<![\w'])(?:{'|'.join(lines)})(?!\w)").search(text)
+    found = net.search_lines(name, text)
+    assert (whole and whole.span()) == (found and found.span())
+
+
+words = st.lists(st.sampled_from(VOCABULARY), max_size=4).map(" ".join)
+
+
+@pytest.mark.parametrize("mark", ["", "*", "+"])
+@given(
+    listed=st.lists(st.sampled_from(" ".join(LISTS["words"].values()).split()), min_size=1),
+    word=st.sampled_from(VOCABULARY),
+    ending=st.sampled_from(["", "s", "es", "'s", "d", "ed", "ing", "r", "er", "ies", "ied"]),
+    cut=st.integers(0, 1),
+)
+def test_a_word_is_known_in_just_the_forms_that_can_be_spelt_out(
+    mark: str, listed: list[str], word: str, ending: str, cut: int
+) -> None:
+    """Looking a word up by its stem finds what a list of all forms would."""
+    forms = {form for one in listed for form in net.spell(one + mark)}
+    known = net.Forms(" ".join(listed), mark)
+    asked = [
+        *forms,
+        word[: len(word) - cut] + ending,
+        *(one.strip("*+") + ending for one in listed),
+    ]
+    assert [one in known for one in asked] == [one in forms for one in asked]

@@ -125,6 +125,16 @@ def test_a_harmless_command_shows_none(command: str) -> None:
     assert find_risks(bash(command)) == {}
 
 
+def test_a_path_hides_no_risk_of_what_stands_beside_it() -> None:
+    """A folder beside a command, or a file beside an address, is not all that there is to see."""
+    line = {"command": "cat ../x 2>/dev/null", "directory": "src"}
+    shell = PermitRequest("run", json.dumps(line), tool="run_shell_command", folder="/shop")
+    assert find_risks(shell) == {"outside the project": "../x"}
+    given = json.dumps({"url": "https://example.com", "file": "a"})
+    fetch = PermitRequest("use", given, tool="mcp__x__y", folder="/shop")
+    assert find_risks(fetch) == {"uses the network": "https://"}
+
+
 def test_every_part_of_a_command_is_judged() -> None:
     """What cannot be taken back is found behind operators and inside a substitution."""
     for command in ("ls; rm -rf x", "echo $(rm -rf x)", "ls || (rm -rf x)", "ls\nrm -rf x"):

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from quandary.model.asks import BACK, MORE, Choice, Question, question_from_options
 from quandary.model.tree import Extra
-from quandary.reading import Mode, read, vetoes
-from quandary.reading.words import fold, words
+from quandary.reading import Mode, fold, read, vetoes, words
 
 REPLIES = Path(__file__).parent / "replies.jsonl"
 """Replies, each with what it means; those of the files beside it were written before the rules, by
@@ -322,6 +321,9 @@ def test_a_number_that_also_begins_a_label_is_ambiguous() -> None:
     assert picks("2", asked) == "?M6,Y2"
     assert picks("option 2", asked) == "M6"
     assert picks("30", asked) == "D30"
+    course = question(Choice("SEC", "Open a second group"), Choice("WAI", "Waiting list"))
+    assert picks("second", course) == "?SEC,WAI"
+    assert picks("the second option", course) == "WAI"
 
 
 @pytest.mark.parametrize(
@@ -384,7 +386,7 @@ def test_words_of_labels_and_descriptions_name_an_option(text: str, expected: st
         ("anything but wait", "?DEP,STG"),
         ("don't wait", "?DEP,STG"),
         ("staging, not now", "STG"),
-        ("neither 1 nor 2", "WAIT"),
+        ("neither 1 nor 2", "?WAIT"),
         ("no 2", "own-words"),
     ],
 )
@@ -567,6 +569,35 @@ def test_undecided_between_named_options_is_ambiguous() -> None:
     assert picks("1 or 3", DEPLOY) == "?DEP,WAIT"
     assert picks("maybe 1 or 2?", DEPLOY) == "?DEP,STG"
     assert picks("can't decide between now and monday", DEPLOY) == "?DEP,WAIT"
+    tests, docs, *_ = (choice.label for choice in CHORES.choices)
+    assert picks(f"between {tests} and {docs}", CHORES)[0] == "?"
+
+
+def test_a_bare_not_behind_a_choice_takes_it_back() -> None:
+    """It ends a joke, and no reply ends the program."""
+    assert picks("deploy now, not", DEPLOY) == "own-words"
+    assert picks("deploy now. NOT!", DEPLOY) == "own-words"
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "\u00a0", "\u200b", "\u200b" * 120, "\u2060 \ufeff", "\x00"]
+)
+def test_what_nobody_can_see_is_a_blank_reply(text: str) -> None:
+    """It opens what is behind Other, as an empty line does, and is nobody's own words."""
+    assert [picks(text, PLAN, mode) for mode in MODES] == ["blank", "blank"]
+
+
+def test_of_several_pages_no_option_is_left_out_of_all() -> None:
+    """Who says all, or all but one, is asked, and about the options of every page."""
+    *first, last = CHORES.choices
+    menu = Choice("OTH/X", "Ask somebody")
+    paged = question(*first, Choice(MORE, "More…"), multi=True, named=(last, menu), menu=True)
+    for text in ("all", "everything", "all three", "all four"):
+        assert picks(text, paged) == "?TST,DOC,CHL,TAG", text
+    assert picks("all", CHORES) == "TST,DOC,CHL,TAG"
+    assert picks("all but 2", paged) == "?TST,CHL,TAG"
+    single = question(*DEPLOY.choices[:2], Choice(MORE, "More…"), named=DEPLOY.choices[2:])
+    assert picks("not the first", single) == "?STG,WAIT"
 
 
 SERVICE = question(
@@ -667,6 +698,73 @@ def test_numbers_and_the_no_of_a_label(text: str, expected: str) -> None:
 def test_a_list_is_taken_whole_or_not_at_all(text: str, expected: str) -> None:
     """What is left out again is left out, and a list with something unknown is own words."""
     assert picks(text, CHORES) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("tests, docs, and those of people who left", "own-words"),
+        ("TST, and a note to the customers", "own-words"),
+        ("tests, plus whatever bob wants", "own-words"),
+        ("tests, as well as the ones from the trial", "own-words"),
+        ("tests. also a blog post", "own-words"),
+        ("TST, but also a blog post", "own-words"),
+        ("tests, then the blog", "own-words"),
+        ("tests, docs and so on", "?TST,DOC"),
+        ("tests, the ones we don't run", "own-words"),
+        ("tests, notes of the meeting", "own-words"),
+        ("tests, and tell bob", "TST"),
+        ("tests, the rest can wait", "TST"),
+        ("tests, as pdf", "TST"),
+        ("tests, because bob wants them", "TST"),
+    ],
+)
+def test_every_member_of_a_list_is_accounted_for(text: str, expected: str) -> None:
+    """One more of a list is no remark; that opens as one, or is a sentence."""
+    assert picks(text, CHORES) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "multi", "text", "expected"),
+    [
+        ("Which pages need work?", True, "the FAQ is fine", "?FAQ"),
+        ("Which pages need work?", True, "checkout works for me", "?CHK"),
+        ("Which pages need work?", True, "FAQ and checkout are fine", "?CHK,FAQ"),
+        ("Which pages need work?", True, "FAQ's fine", "?FAQ"),
+        ("Which pages need work?", True, "the FAQ would be good", "FAQ"),
+        ("Which page is wrong?", False, "checkout looks good", "?CHK"),
+        ("Which page comes first?", False, "checkout looks good", "CHK"),
+        ("Which page comes first?", False, "the second is fine", "FAQ"),
+    ],
+)
+def test_what_is_fine_is_not_chosen_among_several_or_faults(
+    asked: str, multi: bool, text: str, expected: str
+) -> None:
+    """It says something about an option, and is asked about; of one choice it is a pick."""
+    options = [{"code": "CHK", "label": "Checkout"}, {"code": "FAQ", "label": "FAQ"}]
+    options.append({"code": "HOM", "label": "Home page"})
+    assert picks(text, question_from_options(asked, options, multi=multi)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("never on production", "?STG"),
+        ("not on production", "?STG"),
+        ("don't run it on production", "own-words"),
+        ("no retries", "NON"),
+        ("never", "own-words"),
+        ("no new service", "PG"),
+    ],
+)
+def test_what_is_forbidden_is_not_chosen_by_a_description(text: str, expected: str) -> None:
+    """A denial picks an option whose label says it, or whose description it quotes."""
+    asked = question(
+        Choice("STG", "Always run on staging", "Not on production."),
+        Choice("NON", "No retries", "Fails at once"),
+        Choice("PG", "Postgres", "No new service"),
+    )
+    assert picks(text, asked) == expected
 
 
 @pytest.mark.parametrize(
@@ -844,10 +942,16 @@ def test_a_code_that_is_an_everyday_word_counts_alone_or_marked(text: str, expec
         ("deploy now but only to half of them", DEPLOY, "own-words"),
         ("deploy now, but not before noon", DEPLOY, "own-words"),
         ("approve, but without the tests", APPROVAL, "own-words"),
-        ("deploy now, wait for the rest", DEPLOY, "own-words"),
+        ("deploy now, wait for the rest", DEPLOY, "?DEP,WAIT"),
         ("deploy now, wait until monday", DEPLOY, "?DEP,WAIT"),
-        ("approve this one, reject the other", APPROVAL, "own-words"),
+        ("approve this one, reject the other", APPROVAL, "?APR,REJ"),
         ("defer it, then reject it", APPROVAL, "own-words"),
+        ("deploy now, staging only made us lose time", DEPLOY, "?DEP,STG"),
+        ("Tom prefers staging, I'd say deploy now", DEPLOY, "?DEP,STG"),
+        ("neither approve nor defer", APPROVAL, "?REJ"),
+        ("approve. I won't reject work like this", APPROVAL, "?APR"),
+        ("run the tests. not the docs", CHORES, "?TST"),
+        ("1 2 3, no not 3", CHORES, "TST,DOC"),
     ],
 )
 def test_what_names_more_than_one_option_is_never_a_plain_pick(
@@ -855,6 +959,99 @@ def test_what_names_more_than_one_option_is_never_a_plain_pick(
 ) -> None:
     """All but something, a but with a limit, clauses that differ, and a number that a label has."""
     assert picks(text, asked) == expected
+
+
+STORES = question(
+    Choice("RED", "Redis", "Used for the queues that we already run"),
+    Choice("MEM", "Memcached", "Low memory"),
+    Choice("TAB", "Keep a table", "Lowest memory of all"),
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "redis, or valkey",
+        "redis or so",
+        "redis, though I'd prefer valkey",
+        "redis but cheap",
+        "redis but keep the old one as fallback",
+        "redis, pending a review",
+        "redis, for the sessions only",
+        "redis (not the hosted one)",
+        "redis, let me check with ops",
+        "all but redis/1.x",
+    ],
+)
+def test_what_narrows_a_choice_or_opposes_it_is_no_remark(text: str) -> None:
+    """A contrast, a part of it, something else instead or a delay makes it their own words."""
+    assert picks(text, STORES) in {"own-words", "?MEM,TAB"}
+
+
+@pytest.mark.parametrize("text", ["redis won't do", "redis 👎", "redis no", "redis, hell no"])
+def test_a_no_behind_a_name_denies_it(text: str) -> None:
+    """What stands before a no is not chosen."""
+    assert read(text, STORES).kind != "pick"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rejected it, looks good", "own-words"),
+        ("you reject it", "own-words"),
+        ("rejected", "REJ"),
+        ("it should be like reject", "own-words"),
+        ("-1", "own-words"),
+        ("1st draft", "own-words"),
+        ("the 1st", "APR"),
+    ],
+)
+def test_what_somebody_did_or_counts_is_no_choice(text: str, expected: str) -> None:
+    """A deed that is done or somebody else's, a vote against and a numbered thing pick nothing."""
+    assert picks(text, APPROVAL) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("we already run it", "?RED"), ("low memory", "?MEM,TAB"), ("keep it", "?TAB")],
+)
+def test_a_statement_a_comparison_and_another_object_are_asked_about(
+    text: str, expected: str
+) -> None:
+    """Words of a description say something about an option before they choose it."""
+    assert picks(text, STORES) == expected
+
+
+START = question(
+    Choice("YES", "Yes, start", "Work begins at once"),
+    Choice("NO", "No, wait", "Nothing happens until you say so"),
+    Choice("CHG", "Change the plan", "Legal asked for it, and we go through it again"),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the plan is fine", "own-words"),
+        ("I changed the plan", "own-words"),
+        ("ask legal", "?CHG"),
+        ("again", "?CHG"),
+        ("yes wait", "own-words"),
+        ("no yeah", "own-words"),
+        ("nope, go ahead without me", "own-words"),
+    ],
+)
+def test_what_it_is_about_and_both_senses_at_once_choose_nothing(text: str, expected: str) -> None:
+    """What the question is about is no choice of a deed, nor is a yes with a no."""
+    asked = msgspec.structs.replace(START, text="The plan is ready. Shall I start?")
+    assert picks(text, asked) == expected
+
+
+def test_what_is_marked_as_recommended_is_what_a_yes_takes() -> None:
+    """The mark behind a label is no part of it, and may be typed with it."""
+    options = [{"code": "REB", "label": "Rebase (recommended)"}, {"code": "MRG", "label": "Merge"}]
+    asked = question_from_options("How do we go on?", options)
+    assert [picks(text, asked) for text in ("do it", "rebase (recommended)")] == ["REB", "REB"]
 
 
 @pytest.mark.parametrize("text", ["OK, but just the first half", "OK but at most two files"])
@@ -928,7 +1125,7 @@ def test_an_exact_answer_loads_no_lists_of_words() -> None:
         "options = [{'code': 'OK', 'label': 'Looks good'}, {'code': 'NO', 'label': 'Rework'}]\n"
         "for text in ('OK', 'no', 'looks good', 'Rework.', '?', '', '!OK', 'Q: why'):\n"
         "    read(text, q('?', options)), read(text, q('?', options), 'strict')\n"
-        "spare = ('phrases', 'sentences', 'numbers')\n"
+        "spare = ('phrases', 'sentences', 'lexicon')\n"
         "loaded = [name for name in spare if 'quandary.reading.' + name in sys.modules]\n"
         "print(*loaded, *(name for name in ('unicodedata',) if name in sys.modules))\n"
     )
@@ -1045,7 +1242,7 @@ def test_the_labelled_replies_are_read_right(capsys: pytest.CaptureFixture[str])
     assert len(cases) >= 400
     assert len({json.dumps(case["options"]) for case in cases}) >= 40
     assert wrong == []
-    assert (right.total() - right["synonym"]) / judged >= 0.966
+    assert (right.total() - right["synonym"]) / judged >= 0.96
 
 
 def test_codes_in_capitals_are_joined_by_blanks_where_several_can_be_chosen() -> None:
@@ -1063,7 +1260,9 @@ def test_what_is_to_be_done_otherwise_is_another_option() -> None:
     assert read("first negotiate, otherwise one year", asked).kind != "pick"
 
 
-@pytest.mark.parametrize(("file", "share"), [("unseen.jsonl", 0.94), ("blind.jsonl", 0.71)])
+@pytest.mark.parametrize(
+    ("file", "share"), [("unseen.jsonl", 0.94), ("blind.jsonl", 0.71), ("hard.jsonl", 0.9)]
+)
 def test_replies_that_no_rule_was_made_for_are_read_safely(file: str, share: float) -> None:
     """None is a wrong pick; what is not read right is asked about, or kept as own words."""
     lines = REPLIES.with_name(file).read_text("utf-8").splitlines()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.reports.drawing import ACROSS, HEIGHT, WIDTH, Layout, lay_out
+from quandary.reports.html import ACROSS, HEIGHT, WIDTH, Layout, lay_out
 
 MANY = 10_000
 

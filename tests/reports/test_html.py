@@ -18,10 +18,9 @@ from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Outcome
 from quandary.model.chart import Chart, Page, Route, Step
-from quandary.reports import html
-from quandary.reports.drawing import MOST_STEPS
+from quandary.reports import Attempt, Exchange, Leg, Remark, Stop, Story, html
+from quandary.reports.html import MOST_STEPS
 from quandary.reports.retelling import Told, retell
-from quandary.reports.story import Attempt, Exchange, Leg, Remark, Stop, Story
 from walks import answer, begin, go, released
 
 if TYPE_CHECKING:

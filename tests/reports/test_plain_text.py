@@ -10,8 +10,9 @@ import walks
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Outcome, Reply
+from quandary.model.text import count
+from quandary.reports import Exchange, Story, duration, lines, report
 from quandary.reports.retelling import Told, retell
-from quandary.reports.story import Exchange, Story, count, duration, lines, report
 from walks import answer, begin, go, released
 
 if TYPE_CHECKING:

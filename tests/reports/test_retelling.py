@@ -18,8 +18,8 @@ from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.model.calls import Call, Done, Output
 from quandary.model.chart import Chart, Page, Route, Step, check
+from quandary.reports import Exchange, Story
 from quandary.reports.retelling import retell
-from quandary.reports.story import Exchange, Story
 from walks import RELEASE, answer, begin, chose, did, failed, go, judged, released, send
 
 if TYPE_CHECKING:

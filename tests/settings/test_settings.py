@@ -9,7 +9,7 @@ import pytest
 
 from program import consent
 from quandary.errors import ParseError
-from quandary.journal.store import place_of
+from quandary.journal import place_of
 from quandary.settings import config_folder, data_folder, project_of, read_settings
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ import psycopg
 from databases import served
 from program import PROGRAM, environment
 from quandary.doors.web.tokens import hashed
-from quandary.journal.store import open_store
+from quandary.journal import open_store
 from quandary.journal.verify import verify
 from simulation.events import Act, Wrong, require
 from simulation.oracle import Oracle

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 import walks
+from quandary.agents import Driver
 from quandary.agents.calling import Surroundings
-from quandary.agents.driving import Driver
-from quandary.desk import begin, callbacks, phases
+from quandary.desk import begin, notices, phases
 from quandary.desk.state import end_what_expired
+from quandary.doors import hosts
 from quandary.doors.hosts import hooks
 from quandary.errors import QuandaryError, StoreError
 from quandary.formats.proof import Given
-from quandary.journal import archive, chance, pruning, runs
-from quandary.journal.history import Wanted
+from quandary.journal import archive, chance, runs
+from quandary.journal.verify import Wanted
 from quandary.settings.agents import read_catalogue
 from simulation.events import HOOK, Act, Wrong
 from simulation.people import PHASES, TRACK, Actor
@@ -40,7 +41,7 @@ class Host(Actor):
 
     def __init__(self, town: Town, name: str) -> None:
         super().__init__(town, name)
-        self.caller = hooks.HOOK
+        self.caller = hosts.HOOK
 
     def act(self) -> None:
         draw, token = self.random, self.token()
@@ -142,12 +143,12 @@ class Keeper(Actor):
 
         def work(store: Store) -> None:
             end_what_expired(store)
-            for _ in pruning.finish(store, source, lambda _: None):
+            for _ in archive.finish(store, source, lambda _: None):
                 pass
             wanted = Wanted(before, keep, None)  # type: ignore[arg-type]  # one of the two
-            if next(pruning.find_prunable(store, wanted), None) is None:
+            if next(archive.find_prunable(store, wanted), None) is None:
                 return
-            pruning.prune(store, wanted, "sim", source, lambda _: None)
+            archive.prune(store, wanted, "sim", source, lambda _: None)
 
         self.town.oracle.send(act)
         self.world.tell(f"{self.name}: prune {keep} before {before}")
@@ -210,7 +211,7 @@ class Postman(Actor):
     def act(self) -> None:
         server = self.town.server(self.random.randrange(2))
         with suppress(StoreError, Lost):
-            self.world.call(server, callbacks.deliver_due)
+            self.world.call(server, notices.deliver_due)
 
     def receive(self, told: dict[str, Any]) -> str:
         """Take a letter; what is heard of that."""

@@ -150,7 +150,7 @@ class Actor:
     @property
     def source(self) -> Source:
         """Who this is, as the journal has it."""
-        return Source(*self.caller[:3])
+        return Source(**self.caller.source)
 
     def new(self, kind: str, run: str = "", **more: Any) -> Act:  # noqa: ANN401
         """Something to be sent."""

@@ -8,14 +8,16 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 
-from quandary.agents import driving
+from quandary import agents as driving
 from quandary.desk import decisions, permits, phases
 from quandary.desk import reply as replies
 from quandary.doors.web import inbox
 from quandary.errors import Rejected
-from quandary.journal import history, outbox, policy, progress, pruning, runs, verify
+from quandary.journal import archive, history, policy, progress, runs, verify
+from quandary.journal import store as stores
 from quandary.journal.history import Earlier, Given, Standing, Writer
 from quandary.journal.sqlite import SqliteStore
+from quandary.journal.store import Store
 from quandary.model.asks import Ask, Reply
 from quandary.model.track import Transition
 from simulation.store import SimulatedStore
@@ -23,7 +25,7 @@ from simulation.store import SimulatedStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from quandary.journal.store import Run, Store
+    from quandary.journal.store import Run
 
 
 def _append_anyway(writer: Writer, store: Store) -> Run:
@@ -129,14 +131,14 @@ def _reuse_anything(_: Store, row: Run, __: str) -> str:
 
 
 _ANY_DUE = "SELECT run, n, address, tries, due FROM outbox WHERE due <= ? ORDER BY n DESC LIMIT ?"
-_claim = outbox.claim
+_claim = Store.claim_letter
 
 
 def _take_out_first(store: Store, letter: Any, due: str | None) -> bool:  # noqa: ANN401
     """Take a letter out before it is delivered."""
     taken = _claim(store, letter, due)
     if taken and due is not None:
-        outbox.take_out(store, letter)
+        store.remove_letter(letter)
     return taken
 
 
@@ -180,11 +182,11 @@ PLANTS: dict[str, Plant] = {
     ),
     "prune": Plant(
         "a prune takes documents that runs still need",
-        lambda: [patch.object(pruning, "find_needed", lambda *_: set[str]())],
+        lambda: [patch.object(archive, "find_needed", lambda *_: set[str]())],
     ),
     "words": Plant(
         "a prune that keeps answers takes their words",
-        lambda: [patch.object(one, "is_prunable", lambda *_: True) for one in (verify, pruning)],
+        lambda: [patch.object(one, "is_prunable", lambda *_: True) for one in (verify, archive)],
     ),
     "walkers": Plant(
         "nobody locks a run that is walked",
@@ -246,11 +248,11 @@ PLANTS: dict[str, Plant] = {
     ),
     "order": Plant(
         "what a run tells overtakes what it told before",
-        lambda: [patch.object(outbox, "_DUE", _ANY_DUE)],
+        lambda: [patch.object(stores, "_DUE", _ANY_DUE)],
     ),
     "letter": Plant(
         "a letter is taken out before it is delivered",
-        lambda: [patch.object(outbox, "claim", _take_out_first)],
+        lambda: [patch.object(Store, "claim_letter", _take_out_first)],
     ),
     "noted": Plant(
         "what is to be told is not noted with the entry that it tells of",
@@ -258,7 +260,7 @@ PLANTS: dict[str, Plant] = {
     ),
     "attached": Plant(
         "attachments outlive the last text that refers to them",
-        lambda: [patch.object(pruning, "_forget", lambda *_: 0)],
+        lambda: [patch.object(archive, "_forget", lambda *_: 0)],
     ),
     "reuse": Plant(
         "answers that somebody passed on are reused like a person's own",

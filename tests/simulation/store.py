@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from greenlet import getcurrent, greenlet
 
 from quandary.errors import Rejected, StoreError
-from quandary.journal import chance
-from quandary.journal.sqlite import MEMORY, SqliteStore
+from quandary.journal import MEMORY, chance
+from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import rows_of
 
 if TYPE_CHECKING:

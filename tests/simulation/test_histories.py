@@ -9,6 +9,7 @@ import pytest
 
 from quandary.desk import begin, reply
 from quandary.desk.authority import Caller
+from quandary.journal.entries import Source
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Reply
 from simulation.events import Act, Wrong
@@ -26,11 +27,11 @@ def history(tmp_path: Path) -> Path:
     """Somebody asks, somebody answers, and both hear of it."""
     store, file = SqliteStore(tmp_path / "journal.db"), tmp_path / "history.jsonl"
     recorder = Recorder(file, str(tmp_path / "journal.db"))
-    asking = Act("begin", AGENT[:3], to="decide")
+    asking = Act("begin", Source(**AGENT.source), to="decide")
     number = recorder.send(asking)
     state = begin.begin(store, AGENT, questions(1, 1, 2, require=False), begin.Showing())
     recorder.hear(number, asking, "ok", view_of(state))
-    replying = Act("reply", ANN[:3], state.run, "1:", (("1:", "OK"),))
+    replying = Act("reply", Source(**ANN.source), state.run, "1:", (("1:", "OK"),))
     number = recorder.send(replying)
     said = Reply((Answer("1:", ("OK",)),))
     recorder.hear(number, replying, "ok", view_of(reply.record_reply(store, ANN, state.run, said)))

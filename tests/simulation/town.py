@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import traceback
 from collections import Counter
@@ -10,12 +11,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest.mock import patch
 
-from quandary.desk import authority, begin, callbacks, phases
+from quandary.desk import authority, begin, notices, phases
 from quandary.doors.web import inbox
 from quandary.errors import Rejected
 from quandary.formats import tracks
 from quandary.formats.proof import Given
-from quandary.journal import policy, pruning, runs
+from quandary.journal import archive, policy, runs
 from quandary.journal.entries import Source
 from quandary.journal.progress import key_of, rebuild
 from quandary.journal.verify import verify
@@ -246,7 +247,7 @@ class Town:
         answered to its end.
         """
         self.world.skew = 0.0
-        for _ in pruning.finish(self.aside, Source("policy", "prune"), lambda _: None):
+        for _ in archive.finish(self.aside, Source("policy", "prune"), lambda _: None):
             pass
         self.committed()
         self.oracle.judge_attachments(self.documents(), at_last=True)
@@ -254,7 +255,7 @@ class Town:
         for (due,) in self.database.db.execute(_DUE).fetchall():
             self.world.time = max(self.world.time, seconds(due) - START.timestamp())
             for _ in range(_MOST):
-                callbacks.deliver_due(self.aside)
+                notices.deliver_due(self.aside)
         self.committed()
         self.world.time = now
         if left := self.oracle.owed.keys() - self.oracle.told:
@@ -278,8 +279,8 @@ def play(seed: int, only: Only | None = None, plant: str = "") -> Played:
     patches = [
         patch.object(authority, "require_hand", lambda _: None),
         patch.object(begin, "reading_agent", lambda: ""),
-        patch.multiple(callbacks, post=town.post, listed=list, log_trouble=lambda *_: None),
-        patch.object(callbacks.log, "disabled", True),
+        patch.multiple(notices, post=town.post, list_callbacks=list, log_trouble=lambda *_: None),
+        patch.object(logging.getLogger("quandary.callbacks"), "disabled", True),
         patch.object(inbox, "now", town.world.now),
         *(patch.object(one, "project_of", lambda _: "sim") for one in (begin, phases)),
         *(

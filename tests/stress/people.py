@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import httpx
 
 from quandary.doors.web.tokens import hashed
+from quandary.journal import open_store
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
-from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 from sites import Server, hidden
 from stress.questions import CODES, begin, wanted

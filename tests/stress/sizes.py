@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import psycopg
 
 from program import PROGRAM, environment
-from quandary.journal import runs
-from quandary.journal.store import open_store
+from quandary.journal import open_store, runs
 from sites import Server
 from stress.filling import Model, sound
 from stress.questions import answer

@@ -20,7 +20,7 @@ import psycopg
 
 from pressure import memory
 from program import PROGRAM, environment
-from quandary.journal.store import open_store
+from quandary.journal import open_store
 from quandary.journal.verify import verify
 from sites import Server
 from stress.questions import wanted

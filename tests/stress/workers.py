@@ -21,8 +21,8 @@ from program import PROGRAM, environment
 from quandary.agents.calling import NONCE_LENGTH, WHICH_CALL
 from quandary.desk.walks import STOPPED
 from quandary.flows.responses import NONCE
+from quandary.journal import open_store
 from quandary.journal.entries import Called, Ended, Noted, Returned
-from quandary.journal.store import open_store
 from quandary.journal.verify import verify
 from walk_projects import lucid
 

@@ -30,34 +30,27 @@ if TYPE_CHECKING:
 class Stop(NamedTuple):
     """A call that an agent may not make by itself."""
 
-    host: str
-    """The framework."""
-    id: str
-    """What the framework knows the call by; the same one after a restart."""
+    host: str  # the framework
+    id: str  # what the framework knows the call by; the same one after a restart
     name: str
     arguments: Mapping[str, Any]
     context: str = ""
-    takes_changes: bool = False
-    """Whether the call can be made with other arguments."""
-    state: object = None
-    """What the framework needs to go on later; it is kept beside the run."""
+    takes_changes: bool = False  # whether the call can be made with other arguments
+    state: object = None  # what the framework needs to go on later; it is kept beside the run
 
 
 class Decision(NamedTuple):
     """What a person said to a call."""
 
     allowed: bool
-    message: str = ""
-    """Their words; where it is denied, they are meant for the agent."""
-    arguments: dict[str, Any] | None = None
-    """Those to call it with, where they were changed."""
+    message: str = ""  # their words; where it is denied, they are meant for the agent
+    arguments: dict[str, Any] | None = None  # those to call it with, where they were changed
     run: str = ""
 
 
 class Desk(Client):
-    """Where agents' calls are decided and their questions answered: a store.
-
-    On a terminal the person there is asked at once; elsewhere the question waits in the inbox.
+    """Where agents' calls are decided and their questions answered: a store. On a terminal the
+    person there is asked at once; elsewhere the question waits in the inbox.
     """
 
     def __init__(self, where: str | os.PathLike[str] | None = None) -> None:
@@ -79,15 +72,10 @@ class Desk(Client):
         documents = {} if stop.state is None else {"state": stop.state}
         if not here:
             notices.watch_store(store, see_it_end)
-        state = begin.begin(
-            store,
-            caller,
-            begin.Beginning("permit", terms, documents),
-            showing,
-            key=f"{stop.name} {stop.id}" if stop.id else "",
-            request=begin.digest_of(request),
-            asker=Asker(stop.host),
-        )
+        beginning = begin.Beginning("permit", terms, documents)
+        key = f"{stop.name} {stop.id}" if stop.id else ""
+        once = {"key": key, "request": begin.digest_of(request)}
+        state = begin.begin(store, caller, beginning, showing, asker=Asker(stop.host), **once)
         if here and state.ask is not None:
             state = self.journal.ask_here(state.run)
         used = None

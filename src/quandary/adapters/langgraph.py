@@ -24,9 +24,8 @@ def run(
     config: RunnableConfig,
     desk: Desk | None = None,
 ) -> Any:  # noqa: ANN401 - whatever the graph gives
-    """Run a graph to its end; people decide where it interrupts. It needs a checkpointer.
-
-    A program that was stopped goes on with `given=None` and the same thread.
+    """Run a graph to its end; people decide where it interrupts. It needs a checkpointer. A program
+    that was stopped goes on with `given=None` and the same thread.
     """
     desk = desk or Desk()
     result = graph.invoke(given, config)

@@ -21,10 +21,9 @@ async def run(
     desk: Desk | None = None,
     **options: Any,  # noqa: ANN401 - of Runner.run
 ) -> RunResult:
-    """Run an agent to its end; people decide about each call that needs approval.
-
-    The state of the agent is kept beside every question. A program that was stopped goes on with
-    `given=await load(agent, RUN)`.
+    """Run an agent to its end; people decide about each call that needs approval. The state of the
+    agent is kept beside every question. A program that was stopped goes on with `given=await
+    load(agent, RUN)`.
     """
     desk = desk or Desk()
     result = await Runner.run(agent, given, **options)

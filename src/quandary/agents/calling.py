@@ -26,16 +26,14 @@ from quandary.model.calls import SESSION, STEP, Call, Output, Stopped, schema
 from quandary.model.text import shorten
 from quandary.settings.agents import ALWAYS, Agent, Catalogue, follow, parse_path, permit, words
 
-TIMEOUT = 600.0
-"""Seconds for a call that does not say how long it may take."""
+TIMEOUT = 600.0  # seconds for a call that does not say how long it may take
 LOGIN_TIMEOUT = 20.0
 NONCE_LENGTH = 12
 WHICH_CALL = (
     "\n\nGive the object one more key, `{}`, with the text {}: it stands for this call alone."
 )
 """What is added to a prompt that asks for a response."""
-LONGEST_ARGUMENT = 100_000
-"""Bytes; the system's own limit for one argument is not much higher."""
+LONGEST_ARGUMENT = 100_000  # bytes; the system's own limit for one argument is not much higher
 SHORTEST_SECRET = 8
 LONG = 100_000
 LONGEST_REASON = 300
@@ -57,10 +55,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 
 
 async def make_call(call: Call, catalogue: Catalogue, around: Surroundings) -> Output:
-    """Ask the agent of a Call. Whatever goes wrong with it is an Output too.
-
-    Only a cancelled task raises; by then the program has been ended.
-    """
+    """Ask the agent of a Call; whatever goes wrong is an Output too. Only cancelling raises."""
     try:
         stops = call.assignment is not None  # a person is asked in the run of a walk only
         agent = permit(catalogue.find(call.agent), changes=call.changes, stops=stops)
@@ -85,9 +80,6 @@ async def make_call(call: Call, catalogue: Catalogue, around: Surroundings) -> O
         # Reading it may take seconds, in which the other agents' programs must not wait.
         return await asyncio.to_thread(output_of, call, agent, ran, nonce, around.folder)
     return output_of(call, agent, ran, nonce, around.folder)
-
-
-# -- before anything is spent --------------------------------------------------------------------
 
 
 def obstacles(agent: Agent, around: Surroundings) -> list[str]:
@@ -126,15 +118,11 @@ async def logged_out(agent: Agent, around: Surroundings) -> str:
     return f"{agent.name}: nobody is logged in; `{' '.join(agent.login)}` says more"
 
 
-# -- the command ---------------------------------------------------------------------------------
-
-
 @contextmanager
 def _command(agent: Agent, call: Call, around: Surroundings, nonce: str) -> Iterator[Command]:
-    """The command for a call. Files that it names are gone when it is done.
-
-    The nonce is put in here. The journal knows it only of a session that stopped; that has had its
-    prompt, and our hook is given a file with what it is told now.
+    """The command for a call. Files that it names are gone when it is done. The nonce is put in
+    here. The journal knows it only of a session that stopped; that has had its prompt, and our hook
+    is given a file with what it is told now.
     """
     asked, held_to = call.prompt, ""
     if call.expects:
@@ -156,7 +144,11 @@ def _command(agent: Agent, call: Call, around: Surroundings, nonce: str) -> Iter
         raise NotStarted(why_not)
     line = words(agent, schema=bool(call.expects), large=bool(why_not), resume=resumed is not None)
     used = {found for word in line for found in _PLACEHOLDER.findall(word)}
-    values = {"{prompt}": asked, "{schema}": held_to, "{hooks}": _hooks()}
+    # Settings for Claude Code that have it call our hook before it uses a tool.
+    args = ["-P", "-m", "quandary", "hook", "pre"]
+    hook = {"type": "command", "command": sys.executable, "args": args}
+    hooks = json.dumps({"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook]}]}})
+    values = {"{prompt}": asked, "{schema}": held_to, "{hooks}": hooks}
     values["{session}"] = resumed.stopped.session if resumed else ""
     contents = {"{prompt_file}": prompt, "{schema_file}": held_to.encode()}
     files = used & set(contents)
@@ -199,13 +191,6 @@ def _why_no_argument(argv: tuple[str, ...], prompt: bytes) -> str:
     return ""
 
 
-def _hooks() -> str:
-    """Settings for Claude Code that have it call our hook before it uses a tool."""
-    words = ["-P", "-m", "quandary", "hook", "pre"]
-    hook = {"type": "command", "command": sys.executable, "args": words}
-    return json.dumps({"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook]}]}})
-
-
 def _environment(agent: Agent, around: Surroundings, told: str = "") -> dict[str, str]:
     """What an agent sees: what every one does, and what is allowed to it."""
     given = around.environment
@@ -228,9 +213,6 @@ def _without_keys(ran: Ran, environment: dict[str, str]) -> Ran:
     return replace(ran, out=out, err=err)
 
 
-# -- what it said --------------------------------------------------------------------------------
-
-
 class Unwrapped(NamedTuple):
     """What an agent said, apart from how its program writes it down."""
 
@@ -251,9 +233,7 @@ def output_of(call: Call, agent: Agent, ran: Ran, nonce: str = "", folder: str =
         heard = read_response(said.text, call.expects, call.routes, call.prompt)
         given = [one[NONCE] for one in responses_in(said.text, call.expects) if NONCE in one]
         if any(one != nonce for one in given):
-            heard = Finding(
-                None, f"`{NONCE}` is that of another call; give the one of this prompt."
-            )
+            heard = Finding(None, f"`{NONCE}` is that of another call; give that of this prompt.")
     return Output(
         *(call.key, said.text, error, *heard),
         stderr=ran.err,
@@ -290,10 +270,7 @@ def _last_line(text: str) -> str:
 
 
 def unwrap(agent: Agent, printed: str) -> Unwrapped:
-    """The text, the tokens used and the failure that an agent's program wrote down as JSON.
-
-    Where there is no such document, whatever was printed is the text.
-    """
+    """The text, the tokens used and the failure that an agent's program wrote down as JSON."""
     documents = _documents(agent, printed)
     if not documents:
         return Unwrapped(printed)
@@ -329,14 +306,11 @@ def _failures(agent: Agent, documents: list[Any]) -> list[Any]:
 
 
 def _told(failures: list[Any]) -> str:
-    """The first that is in words."""
     return _last_line(clean(next((reason for reason in failures if isinstance(reason, str)), "")))
 
 
 def _documents(agent: Agent, printed: str) -> list[Any]:
-    """The documents in the lines that have one; or the one that was printed, the last object if
-    something stands before it. None where an agent writes text.
-    """
+    """The documents of its lines, or the one that it printed, the last; none of one with text."""
     kind = agent.output.partition(":")[0]
     if kind == "text":
         return []

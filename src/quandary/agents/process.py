@@ -29,7 +29,7 @@ import psutil
 
 from quandary.errors import QuandaryError
 from quandary.flows.responses import GAP
-from quandary.journal.sqlite import MEMORY
+from quandary.journal import MEMORY
 from quandary.settings import data_folder
 from quandary.settings.agents import MOST
 
@@ -38,16 +38,11 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-GRACE = 5.0
-"""Seconds between asking a group to end and making it."""
-LINGER = 0.25
-"""Seconds that a program's children may go on printing when it has ended."""
-MOST_ERRORS = 1024 * 1024
-"""The bytes of standard error that are kept."""
-_DYING = 2.0
-"""Seconds within which even a busy system ends what cannot refuse."""
-_CLOSE = 2.0
-"""Seconds by which two processes may differ on when a third began, where clocks were set."""
+GRACE = 5.0  # seconds between asking a group to end and making it
+LINGER = 0.25  # seconds that a program's children may go on printing when it has ended
+MOST_ERRORS = 1024 * 1024  # the bytes of standard error that are kept
+_DYING = 2.0  # seconds within which even a busy system ends what cannot refuse
+_CLOSE = 2.0  # seconds by which processes may differ on when another began
 _CHUNK = 256 * 1024
 _DRAINED_CHUNKS = 64
 _DEAD = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
@@ -78,8 +73,7 @@ class Ran(msgspec.Struct, frozen=True):
 
     out: str
     err: str
-    status: int
-    """Below zero: the signal that ended it."""
+    status: int  # below zero: the signal that ended it
     seconds: float
     truncated: bool
     timed_out: bool
@@ -188,8 +182,7 @@ class _Running:
         self.loop = asyncio.get_running_loop()
         self.out, self.err = _Kept(command.most), _Kept(MOST_ERRORS)
         self.exited: asyncio.Future[None] = self.loop.create_future()
-        self.silent: asyncio.Future[None] = self.loop.create_future()
-        """Nobody can print any more."""
+        self.silent: asyncio.Future[None] = self.loop.create_future()  # nobody can print any more
         self.streams: dict[int, _Kept] = {}
         self.unsent = memoryview(command.stdin or b"")
         _notes.add(process.pid)
@@ -208,8 +201,6 @@ class _Running:
         except BaseException:
             self.close()
             raise
-
-    # -- what happens to it ----------------------------------------------------------------------
 
     def _wait(self) -> None:
         """A thread tells the event loop of the end; not every system can do so itself."""
@@ -245,8 +236,6 @@ class _Running:
         if not self.unsent:
             self.loop.remove_writer(number)
             self.process.stdin.close()
-
-    # -- how it ends -----------------------------------------------------------------------------
 
     async def end(self) -> bool:
         """Wait for the end, or bring it about; whether the time was up."""
@@ -321,9 +310,6 @@ def began(number: int) -> float:
     with suppress(psutil.Error):
         return float(psutil.Process(number).create_time())
     return 0.0
-
-
-# -- what outlived whoever ran it ----------------------------------------------------------------
 
 
 class _Notes:

@@ -1,16 +1,24 @@
 """The command line: one file per topic, each loaded when one of its commands is called.
 
-What agents and hosts call again and again, a reply in the form that we print ourselves and the
-hooks, is done without click, which takes longer to load than the reply takes to be recorded.
+Here is what they have in common: errors, and what is at the other ends of standard input and
+output. What agents and hosts call again and again, a reply in the form that we print ourselves and
+the hooks, is done without click, which takes longer to load than the reply takes to be recorded.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
-from quandary.errors import QuandaryError
+from quandary.errors import QuandaryError, Rejected
+
+if TYPE_CHECKING:
+    from quandary.journal.store import Watch
+
 
 COMMANDS = {
     "check": "Find problems in the trees of Markdown files.",
@@ -70,7 +78,10 @@ _HOOKS = (["hook", "pre"], ["hook", "post"], ["hook", "permission"], ["hook", "s
 def run(arguments: Sequence[str]) -> int:
     """Do what the arguments say and return the exit status; every error is one line."""
     _prepare_streams()
-    words, debug = _without_debug(list(arguments))
+    words = list(arguments)
+    end = words.index("--") if "--" in words else len(words)
+    kept = [word for word in words[:end] if word != "--debug"]
+    words, debug = kept + words[end:], len(kept) < end
     try:
         status = _do(words)
         sys.stdout.flush()
@@ -87,25 +98,22 @@ def run(arguments: Sequence[str]) -> int:
             print_exception(error)
         if isinstance(error, OSError):
             _drop_output()
-        from quandary.cli.screen import complain  # noqa: PLC0415 - only when something failed
-
         message, status = _explain(error)
         complain(message)
     return status if isinstance(status, int) else 0
 
 
 def _do(words: list[str]) -> object:
-    """Do it, by the shortest way there is."""
     if words[:1] == ["reply"]:
-        from quandary.cli import reply  # noqa: PLC0415 - one command at a time
+        from quandary.cli import console  # noqa: PLC0415 - one command at a time
 
-        plain = reply.plain_words(words[1:])
+        plain = console.plain_words(words[1:])
         if plain is not None:
-            return reply.answer(plain)
+            return console.answer(plain)
     if words[:2] in _HOOKS and len(words) <= 2 + (words[1] != "post"):
-        from quandary.doors.hosts import hooks  # noqa: PLC0415 - one command at a time
+        from quandary.doors import hosts  # noqa: PLC0415 - one command at a time
 
-        return hooks.run(*words[1:])
+        return hosts.run(*words[1:])
     from quandary.cli.program import quandary  # noqa: PLC0415 - everything else
 
     return quandary.main(words, prog_name="quandary", standalone_mode=False)
@@ -121,15 +129,7 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _without_debug(words: list[str]) -> tuple[list[str], bool]:
-    """The arguments but `--debug`, which is understood behind a command too."""
-    end = words.index("--") if "--" in words else len(words)
-    kept = [word for word in words[:end] if word != "--debug"]
-    return kept + words[end:], len(kept) < end
-
-
 def _explain(error: BaseException) -> tuple[str, int]:
-    """What to say of an error, and the exit status it leads to."""
     known = None
     if isinstance(error, KeyboardInterrupt):
         return "interrupted", INTERRUPTED
@@ -154,11 +154,6 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def main() -> None:
-    """The program."""
-    sys.exit(work())
-
-
 def work() -> int:
     """Do what the words say; what could not be said on standard error changes no status."""
     status = run(sys.argv[1:])
@@ -167,3 +162,156 @@ def work() -> int:
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     return status
+
+
+def coloured() -> bool:
+    """Whether to colour: on a terminal, unless the person asked for none."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, **style: Any) -> str:  # noqa: ANN401 - as click has them
+    """A text in colour, where there are colours."""
+    if not coloured():
+        return text
+    import click  # noqa: PLC0415 - slow, and a reply does without
+
+    return click.style(text, **style)
+
+
+def draw_diff(path: str, before: str | None, after: str | None) -> str:
+    """A change as `patch` takes it; no text means no file. On a terminal, nothing is hidden."""
+    from difflib import unified_diff  # noqa: PLC0415 - rarely wanted
+    from io import StringIO  # noqa: PLC0415 - the same
+
+    from quandary.model.text import printable  # noqa: PLC0415 - the same
+
+    texts = (before, after)
+    left, right = (os.devnull if text is None else printable(path) for text in texts)
+    # For `patch`, only line feeds end a line.
+    old, new = (StringIO(text or "", newline="\n").readlines() for text in texts)
+    lines = []
+    for line in unified_diff(old, new, left, right):
+        text = line.removesuffix("\n")
+        end = "\n" if text != line else "\n\\ No newline at end of file\n"
+        text = printable(text) if sys.stdout.isatty() else text
+        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[0])
+        lines.append((paint(text, fg=colour) if colour else text) + end)
+    return "".join(lines)
+
+
+def width() -> int:
+    """How many columns there are; a pipe has no edge worth wrapping at."""
+    if not sys.stdout.isatty():
+        return 100
+    import shutil  # noqa: PLC0415 - only on a terminal
+
+    return min(max(shutil.get_terminal_size().columns, 40), 120)
+
+
+def put(text: str | bytes) -> None:
+    """Write to standard output as it is."""
+    if isinstance(text, bytes):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text)
+    else:
+        sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def put_json(value: object, *, indent: int = -1) -> None:
+    """Write one JSON document to standard output, for programs."""
+    import msgspec  # noqa: PLC0415 - not for `--help`
+
+    put(msgspec.json.format(msgspec.json.encode(value), indent=indent) + b"\n")
+
+
+def write_to(output: str | None, written: bytes) -> None:
+    """Write a document to a file, all of it or nothing, or to standard output."""
+    from quandary.settings.files import write_text  # noqa: PLC0415 - not for `--help`
+
+    if output in (None, "-"):
+        put(written)
+    else:
+        write_text(output, written.decode())
+        tell(f"written to {output}")
+
+
+def tell(line: str) -> None:
+    """A line for the person, on standard error; with that closed, the exit status has to do."""
+    from quandary.model.text import printable  # noqa: PLC0415 - not for `--help`
+
+    with suppress(OSError):
+        print(printable(line), file=sys.stderr, flush=True)
+
+
+def complain(line: str) -> None:
+    """A line about something that went wrong while the rest goes on."""
+    tell(f"quandary: {line}")
+
+
+_BAR = 20
+_PAUSE = 0.1  # seconds for which a person can read how far something is
+
+
+@contextmanager
+def show_progress() -> Iterator[Watch]:
+    """Give what is told how far something is; on a terminal a line shows it, for that long."""
+    from shutil import get_terminal_size  # noqa: PLC0415 - only for what takes long
+    from time import monotonic  # noqa: PLC0415 - the same
+
+    shown = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    last = 0.0
+
+    def watch(done: int, total: int, what: str) -> None:
+        nonlocal last
+        if not shown or (last and monotonic() - last < _PAUSE):
+            return
+        last = monotonic()
+        part = min(done / total, 1) if total else 0
+        bar = f"[{'#' * int(part * _BAR):.<{_BAR}}] {part:4.0%}  " if total else ""
+        line = f"{bar}{done:,}{f' of {total:,}' if total else ''} {what}"
+        sys.stderr.write(f"\r\x1b[K{line[: get_terminal_size().columns - 1]}")
+        sys.stderr.flush()
+
+    try:
+        yield watch
+    finally:
+        if last:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def is_terminal() -> bool:
+    """Whether a person can be asked right here."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+SILENCE = 1.0  # seconds that an open pipe may say nothing before it is taken to be nobody's
+
+
+def read_pipe(largest: int) -> str:
+    """The text on standard input, if it is a file or a pipe; an open silent pipe has none."""
+    try:
+        descriptor = sys.stdin.fileno()
+        mode = os.fstat(descriptor).st_mode
+    except (AttributeError, OSError, ValueError):
+        return ""
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        return ""
+    data = bytearray()
+    import select  # noqa: PLC0415 - rarely wanted
+
+    while select.select([descriptor], [], [], SILENCE)[0]:
+        if not (part := os.read(descriptor, 1 << 16)):
+            break
+        data += part
+        if len(data) > largest:
+            raise Rejected(f"more than {largest >> 20} MiB were piped in; name a file instead")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise Rejected(f"what was piped in is not UTF-8 text (byte {error.start})") from None

@@ -1,7 +1,7 @@
 """Commands that ask a person, and what they have in common: how to ask, and to begin.
 
 A command takes the options with `@asking_options` and gets them as one `way: Way`; it makes the
-arguments of its flow and calls `begin`.
+arguments of its flow and calls `begin`. A permit is asked for, and used, below `quandary permit`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,26 @@ import click
 import msgspec
 from msgspec import UNSET
 
-from quandary.cli import console
+from quandary.cli import complain, console, is_terminal, put, read_pipe, tell
 from quandary.cli.program import OneSource, store_option
-from quandary.cli.screen import complain, read_pipe, tell
 from quandary.desk import begin as desk
 from quandary.desk.attachments import take_files
-from quandary.desk.authority import Caller, shell_agent
+from quandary.desk.authority import Caller, find_agent, shell_agent
 from quandary.desk.notices import send_notice
 from quandary.desk.reply import play_script
+from quandary.errors import QuandaryError, Rejected
 from quandary.formats import proof, tracks
 from quandary.formats import sources as given
+from quandary.journal import chance
 from quandary.journal.entries import Asker
+from quandary.model.text import printable, shorten
 from quandary.settings import user_settings
 from quandary.settings.agents import read_catalogue
+from quandary.settings.files import read_input
 
 if TYPE_CHECKING:
     from quandary.cli.program import Command
+    from quandary.desk.permits import Rule
     from quandary.flows.split import Relation
     from quandary.journal.store import State, Store
 
@@ -37,8 +41,7 @@ if TYPE_CHECKING:
 class Way(NamedTuple):
     """How a run is asked, as the caller wants it."""
 
-    via: str
-    """`terminal`, `text` or `relay`."""
+    via: str  # `terminal`, `text` or `relay`
     host: str
     header_max: int | None
     pairs: tuple[str, ...]
@@ -65,13 +68,14 @@ class Way(NamedTuple):
 
 
 _HOSTS, _COUNT = click.Choice(["claude", "codex"]), click.IntRange(min=1)
+_via_option = click.option(
+    "--via",
+    type=click.Choice(["terminal", "text", "relay"]),
+    help="Ask here, print text to be shown, or print a form; by default here, if possible.",
+)
 _OPTIONS = (
     click.option("--expires", metavar="AGE", help="Withdraw the run after 30m, 12h, 2d …"),
-    click.option(
-        "--via",
-        type=click.Choice(["terminal", "text", "relay"]),
-        help="Ask here, print text to be shown, or print a form; by default here, if possible.",
-    ),
+    _via_option,
     click.option("--host", type=_HOSTS, default="claude", show_default=True),
     click.option("--header-max", type=_COUNT, help="The longest header the host shows."),
     click.option("--set", "pairs", multiple=True, metavar="key=value", help="Fill a {slot}."),
@@ -120,10 +124,8 @@ def begin_run(store: Store, way: Way, beginning: desk.Beginning, through: str = 
     caller = Caller("api" if way.answers else "agent", through, way.by or "")
     asker = Asker(host=shell_agent()[0].lower())
     expires, origin = way.expires or "", way.origin or ""
-    callback = way.callback or beginning.callback
-    beginning = beginning._replace(
-        attached=take_files(way.attached), callback=callback, reuse=way.reuse
-    )
+    url = way.callback or beginning.callback
+    beginning = beginning._replace(callback=url, reuse=way.reuse, attached=take_files(way.attached))
     more = {"expires": expires, "origin": origin}
     return desk.begin(store, caller, beginning, way.showing, asker=asker, **more)
 
@@ -298,3 +300,134 @@ def gate_command(
     for stuck in beginning.warnings:
         complain(stuck)
     return begin(way, beginning)
+
+
+@click.group(subcommand_metavar="ask|use|try|rule")
+def permit_command() -> None:
+    """Have a person permit one exact action, and use that once.
+
+    Only a person's own answer counts, at a terminal or in the browser. So a deploy script, a CI job
+    or a gateway can insist on it: ask, wait with `quandary next RUN --wait`, then use.
+    """
+
+
+@permit_command.command(
+    epilog="Exit status: 0 waiting or decided, 1 declined or failed, 2 wrong usage."
+)
+@click.option("--action", required=True, metavar="TEXT", help="What is to be done, in a line.")
+@click.option("--input", "path", metavar="FILE|-", help="The exact input that is permitted.")
+@click.option("--reason", metavar="TEXT", default="", help="Why it is to be done.")
+@click.option("--expires", metavar="AGE", help="It can be answered and used for 30m, 12h, 2d …")
+@_via_option
+@click.option("--by", metavar="NAME", help="Who asks; it is shown beside the question.")
+@store_option
+def ask(
+    action: str,
+    path: str | None,
+    reason: str,
+    expires: str | None,
+    via: str | None,
+    by: str | None,
+    where: str | None,
+) -> int:
+    """Ask a person whether an action may be done, with exactly that input.
+
+    The state of the run is printed as JSON, as by `quandary ask`. When a person has allowed it, the
+    run waits to be used. JSON is compared by what it says: spaces, the order of keys and the
+    spelling of numbers do not count. Any other input is compared byte by byte.
+    """
+    exact = read_input(path) if path else ""
+    wanted = desk.Permitting(action, exact, reason, by=by or "")
+    via = via or ("terminal" if path != "-" and console.is_person() else "relay")
+    asked = (via, "claude", None, (), None, None, None, False)
+    way = Way(*asked, expires=expires, by=by, where=where, callback=None)
+    return begin(way, desk.permit(wanted, way.showing))
+
+
+@permit_command.command(
+    epilog="Exit status: 0 used, 1 not allowed, used already, too late or another input, "
+    "2 wrong usage."
+)
+@click.argument("run")
+@click.option("--input", "path", metavar="FILE|-", help="The input, as it is going to be used.")
+@store_option
+def use(run: str, path: str | None, where: str | None) -> int:
+    """Use what a person allowed: once, for exactly that input, within its time.
+
+    Do what was permitted only if this succeeds.
+    """
+    from quandary.desk import permits  # noqa: PLC0415 - not where something is asked
+
+    exact = read_input(path) if path else ""
+    store, name = console.open_run(where, run)
+    return console.show(store, permits.use(store, console.caller(), name, exact))
+
+
+_since_option = click.option(
+    "--since", default="30d", show_default=True, metavar="AGE", help="How far back to look."
+)
+
+
+@permit_command.command("try", epilog="Exit status: 0 tried, 2 no such rule.")
+@click.argument("rule")
+@_since_option
+@store_option
+def try_(rule: str, since: str, where: str | None) -> int:
+    """Show what a rule would have decided, against the requests that were recorded.
+
+    RULE is the name of one in your settings, or its text: allow Bash command='git status'.
+    """
+    from quandary.desk.permits import read_rule  # noqa: PLC0415 - not where something is asked
+    from quandary.doors.hosts.permissions import user_permissions  # noqa: PLC0415 - the same
+
+    saved = {one.name: one for one in user_permissions().rules}
+    _try(saved.get(rule) or read_rule("tried", rule), since, where)
+    return 0
+
+
+def _try(rule: Rule, since: str, where: str | None) -> None:
+    """One line for each request that it would have decided; those that differ are marked."""
+    from quandary.desk.permits import try_rule  # noqa: PLC0415 - not where something is asked
+    from quandary.desk.timeline import moment  # noqa: PLC0415 - the same
+
+    store = console.view_journal(where)
+    trials = list(try_rule(store, rule, chance.stamp(chance.now() - desk.age(since))))
+    for one in trials:
+        what = shorten(" ".join((one.request.command or one.request.path).split()), 80)
+        mark = " " if one.was == one.would else "!"
+        told = (mark, moment(one.run.began), one.would, f"(was {one.was})", one.request.tool, what)
+        put(printable("  ".join(told)) + "\n")
+    differ = sum(one.was != one.would for one in trials)
+    tell(f"{len(trials)} requests would have been decided so, {differ} of them were not")
+
+
+@permit_command.group(subcommand_metavar="add")
+def rule() -> None:
+    """Rules of yours that decide requests of hosts for permission, in your own settings."""
+
+
+@rule.command(epilog="Exit status: 0 saved, 1 you said no, 2 not possible.")
+@click.argument("name")
+@click.argument("text", metavar="RULE")
+@_since_option
+@store_option
+def add(name: str, text: str, since: str, where: str | None) -> int:
+    """Save a rule, after it was tried and you have agreed to what it would have decided.
+
+    Only a person can, at a terminal. What cannot be taken back is never allowed by a rule.
+    """
+    from quandary.desk.permits import read_rule, save_rule  # noqa: PLC0415 - not where it is asked
+    from quandary.doors.hosts.permissions import user_permissions  # noqa: PLC0415 - the same
+
+    if any(one.name == name for one in user_permissions().rules):
+        raise QuandaryError(f"there is a rule {name} already; change it in your config.toml")
+    found = read_rule(name, text)
+    seen = find_agent() if is_terminal() else "there is no terminal"
+    if seen:
+        raise Rejected(f"only a person can save a rule, and {seen}")
+    _try(found, since, where)
+    if not click.confirm(f"Save the rule {name}?", default=False, err=True):
+        tell("nothing was saved")
+        return 1
+    tell(f"saved in {save_rule(found, text)}")
+    return 0

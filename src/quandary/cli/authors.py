@@ -13,21 +13,19 @@ import click
 import msgspec
 from msgspec.structs import replace
 
+from quandary.cli import complain, is_terminal, paint, put, put_json, read_pipe, tell, width
 from quandary.cli.console import current_project, open_journal
-from quandary.cli.program import PATH, OneSource, store_option
-from quandary.cli.screen import complain, is_terminal, paint, put, read_pipe, tell, width
+from quandary.cli.program import PATH, OneSource, require_extra, store_option
 from quandary.cli.trees import count_options
 from quandary.errors import NotFound, QuandaryError
 from quandary.flows.decide import decide
 from quandary.flows.wording import find_slots
-from quandary.formats.markdown import Section, parse, writing
-from quandary.formats.markdown.notation import Codes, plain_name, read_head
+from quandary.formats.markdown import Codes, Section, parse, plain_name, read_head, writing
 from quandary.formats.rules import MOST, question_summary
 from quandary.formats.sources import OPTION_FIELDS, Found, in_project, load, load_with_others, split
 from quandary.journal import chance
 from quandary.journal.counts import occasions
-from quandary.model.asks import Answer, Ask, Item, Question, Reply
-from quandary.model.candidates import BUCKETS
+from quandary.model.asks import BUCKETS, Answer, Ask, Item, Reply
 from quandary.model.text import count, one_line, printable, shorten, suggest
 from quandary.model.tree import OTHER, Decision, Option, Tree
 from quandary.settings import KNOWN
@@ -37,10 +35,8 @@ from quandary.settings.files import require_own, write_text
 if TYPE_CHECKING:
     from quandary.flows import Flow
 
-NAMES = ("items", "options", "phases", "settings")
-"""The files with a schema."""
-_FIRST = 3
-"""So many options stand beside Other, and as many in its menu."""
+NAMES = ("items", "options", "phases", "settings")  # the files with a schema
+_FIRST = 3  # so many options stand beside Other, and as many in its menu
 _LARGEST = 1 << 20
 
 
@@ -141,10 +137,7 @@ def _read_options(texts: Iterable[str]) -> tuple[Option, ...]:
 def write_tree(
     name: str, trigger: str, question: str, options: tuple[Option, ...], about: str = ""
 ) -> str:
-    """The file: a title, what is to be known about it, and a tree that no rule complains about.
-
-    A question that says nothing about the situation is asked behind its trigger.
-    """
+    """The file: a title, what is to be known about it, and a tree that no rule complains about."""
     trigger, question = " ".join(trigger.split()), " ".join(question.split())
     if not question or not options:
         missing = "question; give --question" if not question else "option; give two with --option"
@@ -167,9 +160,6 @@ def write_tree(
     if document.trees != (tree,):
         raise QuandaryError("these words cannot stand in a tree; write plainer ones")
     return text
-
-
-# -- what hosts asked before ---------------------------------------------------------------------
 
 
 def _draft_from_journal(
@@ -215,9 +205,6 @@ def _label(text: str, *, several: bool) -> str:
     return label.replace(",", ";") if several else label
 
 
-# -- the project's trees -------------------------------------------------------------------------
-
-
 @click.command()
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
@@ -236,7 +223,7 @@ def trees_command(form: str) -> int:
             }
             for path, tree in found
         ]
-        put(msgspec.json.encode({"trees": listed}) + b"\n")
+        put_json({"trees": listed})
         return 0
     columns = [max((len(text(one)) for one in found), default=0) for text in (_name, str)]
     for one in found:
@@ -253,9 +240,6 @@ def trees_command(form: str) -> int:
 
 def _name(found: Found) -> str:
     return printable(found.tree.name)
-
-
-# -- what people will see --------------------------------------------------------------------------
 
 
 @click.command(cls=OneSource, epilog="Exit status: 0 shown, 1 it cannot be asked, 2 wrong usage.")
@@ -295,8 +279,7 @@ def preview_command(source: str, watch: bool, web: bool, port: int) -> int:
         chance.sleep(_PAUSE)
 
 
-_PAUSE = 0.25
-"""Seconds between two looks at a file."""
+_PAUSE = 0.25  # seconds between two looks at a file
 
 
 def _stamp(path: str) -> object:
@@ -317,14 +300,10 @@ def _preview(source: str) -> None:
 
 
 def _preview_in_browser(source: str, path: str, port: int) -> int:
-    try:
+    with require_extra("web", "the browser needs"):
         import uvicorn  # noqa: PLC0415 - an extra, and slow
 
         from quandary.doors.web.app import create_preview  # noqa: PLC0415 - the same
-    except ImportError as missing:
-        raise QuandaryError(
-            f"the browser needs more packages ({missing.name}): pip install 'quandary[web]'"
-        ) from None
     from quandary.cli.servers import bind  # noqa: PLC0415 - the same
 
     def look() -> tuple[Tree, list[tuple[str, Ask]]]:
@@ -343,15 +322,11 @@ def _preview_in_browser(source: str, path: str, port: int) -> int:
 
 _CONTEXT = "What has to be decided stands here, and all that somebody new to it needs to know."
 _ITEM = Item("1", "An item", "a made-up item", "What is to be known about this item stands here.")
-_OWN = "Other"
 _WORDS = "own words"
 
 
 def list_levels(tree: Tree, others: Sequence[Tree] = ()) -> Iterator[tuple[str, Ask]]:
-    """Every Ask that choosing can lead to, each once, and by which choices a person comes to it.
-
-    It is asked about a made-up item, with every slot filled.
-    """
+    """Every Ask that choosing can lead to, each once, and by which choices a person comes to it."""
     begin = partial(decide, tree, [_ITEM], context=_CONTEXT, values=_fill(tree), trees=others)
     seen: set[tuple[object, ...]] = set()
     waiting: list[tuple[str, tuple[Reply, ...]]] = [(tree.name, ())]
@@ -367,16 +342,12 @@ def list_levels(tree: Tree, others: Sequence[Tree] = ()) -> Iterator[tuple[str, 
         yield name, ask
         for question in ask.questions:
             ways = [(choice.label, (choice.code,)) for choice in question.choices]
-            for label, picked in [*ways, *([(_OWN, ())] if question.menu else [])]:
-                reply = _choose(ask, question, picked)
+            for label, picked in [*ways, *([("Other", ())] if question.menu else [])]:
+                # Nothing is left to ask then about the questions beside it.
+                answers = {q.key: Answer(q.key, text=_WORDS, raw=_WORDS) for q in ask.questions}
+                answers[question.key] = Answer(question.key, picked=picked)
+                reply = Reply(tuple(answers.values()))
                 waiting.append((f"{name} › {label}", (*replies, reply)))
-
-
-def _choose(ask: Ask, question: Question, picked: tuple[str, ...]) -> Reply:
-    """A choice, with nothing left to ask about the questions beside it."""
-    mine = Answer(question.key, picked=picked)
-    own = (Answer(other.key, text=_WORDS, raw=_WORDS) for other in ask.questions)
-    return Reply(tuple(mine if one.key == question.key else one for one in own))
 
 
 def _fill(tree: Tree) -> dict[str, str]:
@@ -403,7 +374,7 @@ def _follow(flow: Flow, replies: Sequence[Reply]) -> Ask | None:
 @click.argument("name", type=click.Choice(NAMES))
 def schema_command(name: str) -> int:
     """Print the JSON Schema of items, options (of a split), phases or settings, for editors."""
-    put(msgspec.json.format(msgspec.json.encode(make_schema(name)), indent=2) + b"\n")
+    put_json(make_schema(name), indent=2)
     return 0
 
 
@@ -412,10 +383,9 @@ _TYPES = {str: "string", int: "integer", bool: "boolean"}
 
 
 def make_schema(name: str) -> dict[str, Any]:
-    """The JSON Schema of files that people write, so that editors can complete and check them.
-
-    What has a type of ours is described by that; the rest stands in `schemas.json`. A test compares
-    them with what the program accepts.
+    """The JSON Schema of files that people write, so that editors can complete and check them. What
+    has a type of ours is described by that; the rest stands in `schemas.json`. A test compares them
+    with what the program accepts.
     """
     with open(os.path.join(os.path.dirname(__file__), "schemas.json"), "rb") as file:
         schema: dict[str, Any] = msgspec.json.decode(file.read())[name]

@@ -12,54 +12,42 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from difflib import get_close_matches
 from functools import cache
 from importlib import metadata
 from shlex import quote
 from typing import Any, Literal, NamedTuple
 
 import click
-import msgspec
 
 from quandary import __version__, settings
+from quandary.cli import paint, put, put_json
 from quandary.cli.program import store_option
-from quandary.cli.screen import paint, put
 from quandary.cli.setup import named_by_project
-from quandary.desk import callbacks, notices
+from quandary.desk import notices
 from quandary.desk.authority import read_doors
-from quandary.doors.hosts import hooks
+from quandary.doors import hosts
+from quandary.doors.hosts import install
 from quandary.doors.hosts.host_files import HOOKS, HOOKS_SINCE, HOSTS, NAME, REMEDY, places
-from quandary.doors.hosts.install import (
-    InstalledHook,
-    lesson_entry,
-    load_json,
-    our_hooks,
-    our_server,
-)
+from quandary.doors.hosts.install import InstalledHook, our_hooks
 from quandary.doors.hosts.permissions import read_permissions
-from quandary.doors.web.tokens import Keys, read_proxies
+from quandary.doors.web.tokens import Keys, read_hosts, read_proxies
 from quandary.errors import ParseError, QuandaryError, Untrusted
-from quandary.journal import outbox
-from quandary.journal.store import NoStore, open_store, place_of
+from quandary.journal import NoStore, open_store, place_of
 from quandary.journal.verify import verify
 from quandary.model.calls import fold
-from quandary.model.text import printable
+from quandary.model.text import count, printable, suggest
 from quandary.settings import Origin, trust
 from quandary.settings.agents import Agent, known_agents, read_catalogue
 from quandary.settings.files import project_root, read_text
 
 Status = Literal["ok", "note", "broken"]
-SECONDS = 5.0
-"""How long a program may take to say its version."""
-MANY = 20_000
-"""A journal with more entries than this is not verified in passing."""
-PATIENCE = 600
-"""Seconds that Claude Code gives a hook that names none of its own (read in 2026-11)."""
-OWN = ("authority", "callbacks", "notify", "reading", "serve", "users")
-"""Tables that count only in the user's own settings."""
+SECONDS = 5.0  # how long a program may take to say its version
+MANY = 20_000  # a journal with more entries than this is not verified in passing
+PATIENCE = 600  # seconds that Claude Code gives a hook that names none of its own (read in 2026-11)
+OWN = ("authority", "callbacks", "notify", "reading", "serve", "users")  # of the user alone
 QUESTIONS = {"door": ("one-way", "two-way"), "ask": ("always",)}
 _KINDS = {str: "a text", int: "a whole number", bool: "true or false", dict: "a table"}
 _COLOURS = {"ok": "green", "note": "yellow", "broken": "red"}
@@ -73,8 +61,7 @@ class Finding(NamedTuple):
     status: Status
     what: str
     text: str
-    remedy: str = ""
-    """What to do about it."""
+    remedy: str = ""  # what to do about it
 
 
 @click.command(epilog="Exit status: 0 nothing is broken, 1 something is.")
@@ -102,8 +89,7 @@ def doctor_command(form: str, where: str | None) -> int:
     broken = sum(finding.status == "broken" for found in areas.values() for finding in found)
     if form == "json":
         listed = [{"area": area, **f._asdict()} for area, found in areas.items() for f in found]
-        document = {"version": __version__, "ok": not broken, "findings": listed}
-        put(msgspec.json.encode(document) + b"\n")
+        put_json({"version": __version__, "ok": not broken, "findings": listed})
         return 1 if broken else 0
     for area, found in areas.items():
         put(f"{area}\n" if found else "")
@@ -116,19 +102,9 @@ def doctor_command(form: str, where: str | None) -> int:
     return 1 if broken else 0
 
 
-# -- programs --------------------------------------------------------------------------------------
-
-
-class Version(NamedTuple):
-    """What a program says of itself."""
-
-    text: str = ""
-    trouble: str = ""
-
-
 @cache
-def version_of(path: str) -> Version:
-    """The version of a program, if it says one in time; it sees no keys and no input."""
+def version_of(path: str) -> tuple[str, str]:
+    """The version of a program, or why it says none in time; it sees no keys and no input."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     try:
         process = subprocess.Popen(  # noqa: S603 - no shell, and nothing but this one word
@@ -141,19 +117,19 @@ def version_of(path: str) -> Version:
             start_new_session=True,
         )
     except OSError as error:
-        return Version(trouble=f"cannot be started ({error.strerror})")
+        return "", f"cannot be started ({error.strerror})"
     with process:
         try:
             said, _ = process.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
             with suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
-            return Version(trouble=f"did not say its version within {SECONDS:g} seconds")
+            return "", f"did not say its version within {SECONDS:g} seconds"
     found = _VERSION.search(said.decode(errors="replace"))
-    if found is None:
-        status = f" and ended with status {process.returncode}" if process.returncode else ""
-        return Version(trouble=f"says no version{status}")
-    return Version(found[0])
+    if found is not None:
+        return found[0], ""
+    status = f" and ended with status {process.returncode}" if process.returncode else ""
+    return "", f"says no version{status}"
 
 
 def _find(command: str) -> str | None:
@@ -184,11 +160,11 @@ def _examine_command(
     if path is None:
         missing = "is not there" if os.path.dirname(command) else "is not on PATH"
         return Finding("broken", what, f"{verb} {command}, which {missing}", remedy)
-    version = version_of(path)
-    if version.trouble:
-        return Finding("broken", what, f"{verb} {path}, which {version.trouble}", REMEDY)
-    text = f"{verb} {path}, version {version.text}"
-    if version.text != __version__:
+    version, trouble = version_of(path)
+    if trouble:
+        return Finding("broken", what, f"{verb} {path}, which {trouble}", REMEDY)
+    text = f"{verb} {path}, version {version}"
+    if version != __version__:
         return Finding("note", what, f"{text}; this is {__version__}", "keep one of the two")
     return Finding("ok", what, text)
 
@@ -218,9 +194,6 @@ def examine_extras() -> Iterator[Finding]:
             yield Finding("ok", extra, ", ".join(present))
 
 
-# -- settings --------------------------------------------------------------------------------------
-
-
 def examine_settings(start: str = ".") -> Iterator[Finding]:
     """Both files and the environment: settings that have no effect, or not the intended one."""
     root = project_root(start)
@@ -233,12 +206,11 @@ def examine_settings(start: str = ".") -> Iterator[Finding]:
     for variable in sorted(os.environ):
         name = variable.removeprefix("QUANDARY_")
         if name not in (variable, *known) and not variable.startswith(notices.VARIABLE):
-            remedy = _suggest(name, known, "QUANDARY_")
+            remedy = suggest(name, known, "take it out").replace("mean ", "mean QUANDARY_")
             yield Finding("note", variable, "means nothing to this version", remedy)
 
 
 def _examine_trust(root: str) -> Iterator[Finding]:
-    """What a project names, and its user has not agreed to."""
     with suppress(QuandaryError):  # said where the file is looked at
         found = settings.read_settings(root)
         for matter, what in named_by_project(found).items():
@@ -278,14 +250,13 @@ def _examine_file(origin: Origin, path: str) -> Iterator[Finding]:
 
 
 def _find_fault(origin: Origin, key: str, value: object) -> tuple[str, str] | None:
-    """What is wrong with one setting, and what to do about it."""
     name = key.lower() if key.isupper() else key
     kind = settings.KNOWN.get(name)
     if kind is None:
-        return f"there is no setting {key}", _suggest(key, settings.KNOWN)
+        return f"there is no setting {key}", suggest(key, settings.KNOWN, "take it out")
     if name == "callbacks" and origin == "user":
         try:
-            callbacks.read_entries(value)
+            notices.read_callbacks(value)
         except QuandaryError as error:
             return str(error), "correct it; until then nothing can be asked"
     if kind is list and not isinstance(value, str | list):
@@ -300,16 +271,11 @@ def _find_fault(origin: Origin, key: str, value: object) -> tuple[str, str] | No
     return None
 
 
-def _suggest(name: str, known: Iterable[str], prefix: str = "") -> str:
-    close = get_close_matches(name, list(known), n=1)
-    return f"did you mean {prefix}{close[0]}?" if close else "take it out"
-
-
 def _check_hooks(table: dict[str, Any]) -> None:
     _require_keys("hooks", table, ("strict", "route", "wait"))
     if not isinstance(table.get("strict", False), bool):
         raise ParseError(f"[hooks] strict is true or false, not {table['strict']!r}")
-    hooks.inbox_seconds(settings.Settings(None, (settings.Part("user", "", {"hooks": table}),)))
+    hosts.inbox_seconds(settings.Settings(None, (settings.Part("user", "", {"hooks": table}),)))
 
 
 def _check_notify(table: dict[str, Any]) -> None:
@@ -335,9 +301,7 @@ def _check_questions(table: dict[str, Any]) -> None:
 def _check_serve(table: dict[str, Any]) -> None:
     _require_keys("serve", table, ("hosts", "metrics", "trusted_proxies"))
     read_proxies(table.get("trusted_proxies", []))
-    hosts = table.get("hosts", [])
-    if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
-        raise ParseError('[serve] hosts is a list of names, like ["desk.example.org"]')
+    read_hosts(table)
     if table.get("metrics"):
         Keys(b"", metrics=table["metrics"])
 
@@ -362,9 +326,6 @@ CHECKS: dict[str, Callable[[dict[str, Any]], object]] = {
 """Each raises where its table makes no sense."""
 
 
-# -- the store -------------------------------------------------------------------------------------
-
-
 def examine_store(where: str | None = None) -> Iterator[Finding]:
     """The journal: whether it can be read, how large it is, and whether it is what was written."""
     place = "journal"
@@ -375,7 +336,7 @@ def examine_store(where: str | None = None) -> Iterator[Finding]:
             paths = [path for path in (place, f"{place}-wal") if os.path.exists(path)]
             size = sum(os.path.getsize(path) for path in paths) // 1024
             problems = verify(store).problems if entries <= MANY else ()
-            missing, letters = store.missing, outbox.count(store)
+            missing, letters = store.missing, store.count_letters()
             shared = " ".join(quote(path) for path in paths if _others_can_read(path))
     except NoStore:
         yield Finding("ok", place, "nothing has been recorded there yet")
@@ -389,9 +350,8 @@ def examine_store(where: str | None = None) -> Iterator[Finding]:
         return
     if shared:
         yield Finding("note", place, "others on this machine can read it", f"chmod 600 {shared}")
-    runs = last.runs if last else 0
     large = f", {size:,} KiB" if paths else ""  # of a database, its server knows
-    told = f"{runs} {'run' if runs == 1 else 'runs'}, {entries} entries{large}"
+    told = f"{count(last.runs if last else 0, 'run')}, {entries} entries{large}"
     if any(letters.values()):
         text = ", ".join(f"{number} {state}" for state, number in letters.items() if number)
         remedy = f"a server or a worker delivers them; see {notices.trouble_log('callbacks')}"
@@ -417,9 +377,6 @@ def _others_can_read(path: str) -> bool:
     return bool(mode & 0o011)
 
 
-# -- hosts -----------------------------------------------------------------------------------------
-
-
 def examine_hosts(start: str = os.curdir) -> Iterator[Finding]:
     """Every host that something of ours is installed for."""
     root = project_root(start)
@@ -431,7 +388,7 @@ def examine_hosts(start: str = os.curdir) -> Iterator[Finding]:
     for path in (places("claude", scope).hooks or "" for scope in roots):
         with suppress(QuandaryError):  # said already
             text = _text(path)
-            calls, enabled = our_hooks(text), load_json(text).get("enabledPlugins")
+            calls, enabled = our_hooks(text), install.load_json(text).get("enabledPlugins")
             sources += [path] if calls else []
             for name, on in enabled.items() if isinstance(enabled, dict) else ():
                 if on is True and name.startswith("quandary@"):
@@ -453,11 +410,11 @@ def _examine_host(host: str, root: str | None) -> Iterator[Finding]:
     servers = here.servers or here.listed
     path = here.lesson.path
     try:
-        found = lesson_entry(here.lesson, NAME).find(_text(path))
+        found = install.lesson_entry(here.lesson, NAME).find(_text(path))
         path = here.hooks or ""
         calls = our_hooks(_text(path))
         path = servers.path if servers is not None else ""
-        server = our_server(servers, _text(path)) if servers is not None else ""
+        server = install.our_server(servers, _text(path)) if servers is not None else ""
     except QuandaryError as error:
         refused = "; Claude Code refuses such a file" if path == here.hooks else ""
         yield Finding("broken", what, f"{path}: {error}{refused}", "correct the file")
@@ -499,9 +456,8 @@ def _find_hook_fault(path: str, calls: list[InstalledHook], root: str | None) ->
         return f"{path} has no hook {' and '.join(missing)} for questions"
     wanted = None
     with suppress(QuandaryError):  # said where the settings are looked at
-        wanted = hooks.host_timeout(
-            settings.user_settings() if root is None else hooks.hook_settings()
-        )
+        own = settings.user_settings() if root is None else hosts.hook_settings()
+        wanted = hosts.host_timeout(own)
     for url in {call.url for call in calls if call.url}:
         if not any(url.startswith(server.address) for server in notices.announced()):
             return f"no server answers at {url}: start quandary serve there, or install again"
@@ -513,9 +469,6 @@ def _find_hook_fault(path: str, calls: list[InstalledHook], root: str | None) ->
 
 def _text(path: str) -> str:
     return read_text(path) if os.path.isfile(path) else ""
-
-
-# -- agents and logs -------------------------------------------------------------------------------
 
 
 def examine_agents(*, hooked: bool) -> Iterator[Finding]:
@@ -540,7 +493,7 @@ def examine_agents(*, hooked: bool) -> Iterator[Finding]:
         }
     for agent in agents:
         if agent.name in versions:
-            yield _judge_agent(agent, versions[agent.name].result(), hooked=hooked)
+            yield _judge_agent(agent, *versions[agent.name].result(), hooked=hooked)
         elif paths[agent.name]:
             yield Finding("ok", agent.name, f"{agent.argv[0]}, as your settings say")
     missing = ", ".join(name for name, path in paths.items() if path is None)
@@ -556,16 +509,16 @@ def examine_agents(*, hooked: bool) -> Iterator[Finding]:
             yield Finding("broken", setting, text, f"install {named.argv[0]}")
 
 
-def _judge_agent(agent: Agent, version: Version, *, hooked: bool) -> Finding:
-    text = f"version {version.text}"
-    if version.trouble:
-        text = f"{agent.argv[0]} {version.trouble}"
+def _judge_agent(agent: Agent, version: str, trouble: str, *, hooked: bool) -> Finding:
+    text = f"version {version}"
+    if trouble:
+        text = f"{agent.argv[0]} {trouble}"
         return Finding("note", agent.name, text, "see whether it runs at all")
-    numbers, least = ([*map(int, v.split("."))] for v in (version.text, HOOKS_SINCE))
+    numbers, least = ([*map(int, v.split("."))] for v in (version, HOOKS_SINCE))
     if hooked and agent.name == "CLAUDE" and numbers < least:
         text = f"{text} cannot call our hooks; no question would get through"
         return Finding("broken", agent.name, text, f"update it to {HOOKS_SINCE} or later")
-    if version.text == agent.tried:
+    if version == agent.tried:
         return Finding("ok", agent.name, f"{text}, the one that was tried")
     tried = f"; what is known about it was tried with {agent.tried}"
     return Finding("note", agent.name, text + (tried if agent.tried else ", never tried"))

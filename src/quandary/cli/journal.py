@@ -12,30 +12,27 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from quandary.cli import console
+from quandary.cli import complain, console, put, put_json, show_progress, tell, write_to
 from quandary.cli.program import store_option
-from quandary.cli.screen import complain, put, show_progress, tell
 from quandary.desk.begin import age
 from quandary.desk.state import end_what_expired
 from quandary.desk.timeline import events, origins
 from quandary.errors import ParseError, QuandaryError, Rejected, StoreError
-from quandary.journal import archive, chance, pruning
+from quandary.journal import archive, backups, chance, open_store, place_of
+from quandary.journal.archive import Amount
 from quandary.journal.entries import Entry, Source
-from quandary.journal.history import KEEPS, Keep, Wanted
-from quandary.journal.pruning import Amount
-from quandary.journal.store import Store, open_store, place_of
+from quandary.journal.verify import KEEPS, Keep, Wanted
 from quandary.model.text import count
 from quandary.settings.files import read_input, read_text, write_text
 
 if TYPE_CHECKING:
     from quandary.journal.archive import Exported
+    from quandary.journal.store import Store
     from quandary.journal.verify import Report
 
 _DIGEST = re.compile(r"\d+-[0-9a-f]{64}(?!\S)")
-_NOTABLE = 100_000
-"""So many bytes are worth a word."""
-_MANY = 20
-"""So many losses are named one by one."""
+_NOTABLE = 100_000  # so many bytes are worth a word
+_MANY = 20  # so many losses are named one by one
 
 
 @click.command(epilog="Exit status: 0 all is as it was written, 1 something is not.")
@@ -62,8 +59,7 @@ def verify_command(
     date if nothing is wrong with the journal. Keep FILE in git or on another machine.
     """
     if expect is not None and not _DIGEST.fullmatch(expect):
-        message = "--expect takes the digest that an earlier `quandary verify` printed"
-        raise click.UsageError(message)
+        raise click.UsageError("--expect takes a digest that an earlier `quandary verify` printed")
     if run is not None and (anchor or accept):
         raise click.UsageError("--anchor and --accept are about the whole store; leave out RUN")
     if expect is not None and anchor is not None:
@@ -98,7 +94,6 @@ def verify_command(
 
 
 def _read_anchor(file: str) -> str:
-    """The digest that an earlier verify wrote to a file."""
     found = _DIGEST.match(read_text(file))
     if found is None:
         raise ParseError(f"{file}: no digest that `quandary verify --anchor` wrote")
@@ -133,18 +128,18 @@ def prune_command(
     store = console.open_journal(where, existing=True)
     end_what_expired(store)
     if dry_run:
-        _print_amount(wanted, pruning.plan(store, wanted), None, "would be pruned")
+        _print_amount(wanted, archive.plan(store, wanted), None, "would be pruned")
         return 0
-    source = Source(*console.caller(by)[:3])
+    source = Source(**console.caller(by).source)
     amount, run = Amount(), None
     with show_progress() as watch:
 
         def show_amount(done: Amount) -> None:
             watch(done.runs, 0, f"runs pruned, {_size(done.bytes)}")
 
-        finished = [state.run for state in pruning.finish(store, source, show_amount)]
-        if next(pruning.find_prunable(store, wanted), None) is not None:
-            state = pruning.prune(store, wanted, project, source, show_amount)
+        finished = [state.run for state in archive.finish(store, source, show_amount)]
+        if next(archive.find_prunable(store, wanted), None) is not None:
+            state = archive.prune(store, wanted, project, source, show_amount)
             amount, run = msgspec.convert(state.result, Amount), state.run
     for name in finished:
         tell(f"finished what was interrupted: run {name}")
@@ -160,17 +155,15 @@ def prune_command(
 
 
 def _print_amount(wanted: Wanted, amount: Amount, run: str | None, done: str) -> None:
-    """The outcome: a line for people, a document for programs."""
     if not sys.stdout.isatty():
-        known = {"run": run} | msgspec.to_builtins(wanted) | msgspec.to_builtins(amount)
-        put(msgspec.json.encode(known) + b"\n")
+        put_json({"run": run} | msgspec.to_builtins(wanted) | msgspec.to_builtins(amount))
     if not amount.runs:
         tell(f"nothing to prune: no run that ended before {wanted.before} has such texts")
         return
     documents = f", and {count(amount.documents, 'document')}" if amount.documents else ""
     much = f" ({_size(amount.bytes)})" if amount.bytes >= _NOTABLE else ""
-    entries = "1 entry" if amount.entries == 1 else f"{amount.entries} entries"
-    tell(f"{done}: {entries}{much} of {count(amount.runs, 'run')}{documents}")
+    entries, runs = count(amount.entries, "entry"), count(amount.runs, "run")
+    tell(f"{done}: {entries}{much} of {runs}{documents}")
 
 
 @click.command(epilog="Exit status: 0 exported; 1 the run is not as it was written.")
@@ -185,12 +178,7 @@ def export_command(run: str, output: str | None, where: str | None) -> int:
     """
     store = console.open_journal(where, existing=True, notify=False)
     exported = archive.fetch(store, run)
-    written = archive.write(exported)
-    if output is None or output == "-":
-        put(written)
-    else:
-        write_text(output, written.decode())
-        tell(f"written to {output}")
+    write_to(output, archive.write(exported))
     tell(f"run {exported.run}; digest {exported.digest}")
     return 0
 
@@ -215,12 +203,12 @@ def import_command(file: str, by: str, where: str | None) -> int:
         exported,
         about=_about(exported, file),
         project=console.current_project(),
-        source=Source(*console.caller(by)[:3]),
+        source=Source(**console.caller(by).source),
     )
     if not sys.stdout.isatty():
         printed = {"run": exported.run, "record": record, "known": known}
         printed |= {"entries": len(exported.entries), "digest": exported.digest}
-        put(msgspec.json.encode(printed) + b"\n")
+        put_json(printed)
     what = "is here already and is the same" if known else "was imported"
     tell(f"run {exported.run} {what}; digest {exported.digest}")
     return 0
@@ -258,7 +246,7 @@ def copy(source: str, target: str) -> int:
     old = console.open_journal(source, existing=True, notify=False)
     with closing(old), _new_store(target) as new:
         with show_progress() as watch:
-            report = archive.copy(old, new, watch)
+            report = backups.copy(old, new, watch)
         _print_report(report)
     return 0
 
@@ -274,7 +262,7 @@ def backup(file: str, where: str | None) -> int:
     """
     used = console.open_journal(where, existing=True, notify=False)
     with closing(used), show_progress() as watch:
-        report = archive.backup(used, file, watch)
+        report = backups.backup(used, file, watch)
     _print_report(report)
     return 0 if report.ok else 1
 
@@ -291,7 +279,7 @@ def recover(file: str, into: str | None) -> int:
     is; nobody may write to it meanwhile. Entries that can be read but follow a lost one are written
     to NEW.left.jsonl.
     """
-    from quandary.journal import recovery  # noqa: PLC0415 - for this one alone
+    from quandary.journal import backups  # noqa: PLC0415 - for this one alone
 
     place = place_of(file)
     if "://" in place:
@@ -301,7 +289,7 @@ def recover(file: str, into: str | None) -> int:
     if os.path.exists(place_of(name)):
         raise Rejected(f"{name} exists already; name a new store with --into")
     with _new_store(name) as new:
-        report, losses, left = recovery.recover(place, new)
+        report, losses, left = backups.recover(place, new)
     for run, what in losses[:_MANY]:
         complain(f"lost: {what} of run {run}" if run else f"lost: {what}")
     if len(losses) > _MANY:
@@ -325,7 +313,7 @@ def _new_store(where: str) -> Iterator[Store]:
             yield opened
     except BaseException:
         if new:
-            archive.remove(place)
+            backups.remove(place)
         raise
 
 
@@ -351,7 +339,6 @@ def _write_left(file: str, left: list[Entry]) -> None:
 
 
 def _print_report(report: Report, more: str = "") -> None:
-    """The problems of a journal, one by one, and its digest."""
     for problem in report.problems:
         entry = f" entry {problem.n}" if problem.n else ""
         complain(f"run {problem.run}{entry}: {problem.text}" if problem.run else problem.text)
@@ -363,7 +350,6 @@ def _report_line(report: Report, more: str = "") -> str:
 
 
 def _size(number: int) -> str:
-    """A number of bytes as people read it."""
     for scale, unit in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
         if number >= scale:
             return f"{number / scale:.1f} {unit}"

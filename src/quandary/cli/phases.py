@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from quandary.cli import console
+from quandary.cli import complain, console, is_terminal, paint, put, put_json, read_pipe, tell
 from quandary.cli.program import store_option
-from quandary.cli.screen import complain, is_terminal, paint, put, read_pipe, tell
 from quandary.desk import phases
 from quandary.desk.timeline import moment
 from quandary.errors import StoreError
@@ -122,7 +121,7 @@ def status(folder: str, form: str, where: str | None) -> int:
         history = [_history(real, passage, store) for passage in kept.history]
         told = {"folder": real, **describe_stand(kept.track), "phases": listed, "history": history}
         told |= {"warnings": differences} if differences else {}
-        put(msgspec.json.encode(told) + b"\n")
+        put_json(told)
     else:
         put(draw_track(real, kept, store, differences))
     return 0
@@ -132,16 +131,13 @@ def _tell_stand(track: Track, run: str = "") -> None:
     """Where the track stands now: a line for a person, JSON for anybody else."""
     told = describe_stand(track)
     if not is_terminal():
-        put(msgspec.json.encode({"run": run, **told} if run else told) + b"\n")
+        put_json({"run": run, **told} if run else told)
         return
     if track.current is None:
         tell(f"The track has {len(track.phases)} phases and begins with {told['nextPhase']}.")
         return
     due = ", ".join(field.described for field in track.current.proof)
     tell(f"Now at {told['currentPhase']}." + (f" It has to prove: {due}." if due else ""))
-
-
-# -- for programs --------------------------------------------------------------------------------
 
 
 def describe_stand(track: Track) -> dict[str, Any]:
@@ -169,9 +165,6 @@ def _history(folder: str, passage: Passage, store: Store | None) -> dict[str, An
     (who, through, by), journalled = phases.who_let_pass(store, folder, passage)
     said = msgspec.structs.replace(passage, who=who, through=through, by=by)
     return {**msgspec.to_builtins(said), "journalled": journalled}
-
-
-# -- for people ----------------------------------------------------------------------------------
 
 
 def draw_track(

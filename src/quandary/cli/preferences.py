@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from quandary.cli import console
+from quandary.cli import console, put, put_json, show_progress, tell
 from quandary.cli.program import store_option
-from quandary.cli.screen import put, show_progress, tell
 from quandary.errors import QuandaryError
 from quandary.journal import policy
 from quandary.journal.counts import Sums, Tally, occasions
@@ -93,7 +92,7 @@ def check(id_: str, summary: str, where: str | None) -> int:
         trouble = str(error)
     verdict = policy.Policy(store, settings, console.current_project(), trouble).check(id_, summary)
     decided = "AUTO_DECIDE" if verdict.decide else "ASK_NORMALLY"
-    put(msgspec.json.encode({"verdict": decided, "note": verdict.note or None}) + b"\n")
+    put_json({"verdict": decided, "note": verdict.note or None})
     return 0
 
 
@@ -104,8 +103,7 @@ def list_(form: str, where: str | None) -> int:
     """List the preferences of this project and those for every project."""
     found = policy.list_preferences(console.view_journal(where), console.current_project())
     if form == "json":
-        rows = [{**kept._asdict(), "scope": kept.scope or None} for kept in found]
-        put(msgspec.json.encode(rows) + b"\n")
+        put_json([{**kept._asdict(), "scope": kept.scope or None} for kept in found])
         return 0
     if not found:
         tell("no preferences are set; questions are asked")
@@ -160,8 +158,7 @@ def stats(form: str, where: str | None) -> int:
     if form == "json":
         used = Counter(one.preference for one in kept)
         by_preference = {name: used[name] for name in policy.PREFERENCES}
-        document = {**counts, "by_preference": by_preference, "inert_preferences": inert}
-        put(msgspec.json.encode(document) + b"\n")
+        put_json({**counts, "by_preference": by_preference, "inert_preferences": inert})
         return 0
     put("{set} set, {in_force} in force, {inert} inert\n".format(**counts))
     for entry in inert:
@@ -179,20 +176,16 @@ def _remember(
 
 def _require_id(id_: str) -> None:
     if not policy.ID.fullmatch(id_):
-        raise QuandaryError(
-            f"{id_!r} is no id of a question: up to 64 lower-case letters, digits and hyphens"
-        )
+        wanted = "up to 64 lower-case letters, digits and hyphens"
+        raise QuandaryError(f"{id_!r} is no id of a question: {wanted}")
 
 
 def _require_person(origin: str | None) -> None:
+    why = "only a person sets preferences"
     if origin not in (None, "user"):
-        raise QuandaryError(
-            f"{origin!r} is no origin; only a person sets preferences: --origin user"
-        )
+        raise QuandaryError(f"{origin!r} is no origin; {why}: --origin user")
     if origin is None and not console.is_person():
-        raise QuandaryError(
-            "only a person sets preferences: do it at a terminal, or pass --origin user for them"
-        )
+        raise QuandaryError(f"{why}: do it at a terminal, or pass --origin user for them")
 
 
 def _where(scope: str) -> str:
@@ -219,7 +212,7 @@ def stats_command(form: str, everywhere: bool, limit: int, where: str | None) ->
     silenced = tuple(id_ for id_ in found.candidates if not any(why_asked(id_)))
     found = msgspec.structs.replace(found, candidates=silenced)
     if form == "json":
-        put(msgspec.json.encode(found) + b"\n")
+        put_json(found)
         return 0
     if not found.asked:
         tell("no questions here yet; `quandary ask` asks one")

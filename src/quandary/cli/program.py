@@ -1,29 +1,35 @@
-"""The commands as click knows them, each loaded when it is called, and options they share."""
+"""The commands as click knows them, each loaded when it is called, and what they share.
+
+That is options, and what a shell offers for a half-typed word: runs, trees and files.
+"""
 
 from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from quandary import __version__
 from quandary.cli import COMMANDS, GROUPS, INTERRUPTED
+from quandary.errors import QuandaryError
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     Command = TypeVar("Command", bound=Callable[..., object])
 
 _TOPICS = {
     "trees": "check fmt rule show",
     "authors": "new trees preview schema",
-    "asking": "ask split gate",
+    "asking": "ask split gate permit",
     "phases": "phase",
-    "permits": "permit",
     "walking": "walk report",
     "servers": "worker serve mcp hook resume",
-    "reply": "reply",
+    "console": "reply",
     "runs": "next advise read runs log decided amend undo withdraw",
     "preferences": "prefer stats",
     "journal": "verify store prune export import",
@@ -52,8 +58,6 @@ class Commands(click.Group):
         # One that is mostly used without click is made only now.
         command: click.Command = found if isinstance(found, click.Command) else found()
         if "_QUANDARY_COMPLETE" in os.environ:
-            from quandary.cli.completion import complete_values  # noqa: PLC0415 - for a shell only
-
             complete_values(command)
         return command
 
@@ -118,8 +122,7 @@ def explain(error: BaseException) -> tuple[str, int] | None:
 store_option = click.option(
     "--store", "where", metavar="PATH|URL", help="Where runs are kept (also QUANDARY_STORE)."
 )
-PATH = click.Path(readable=False)
-"""Any path: whether it can be read is said where it is read."""
+PATH = click.Path(readable=False)  # any path: whether it can be read is said where it is read
 
 
 class OneSource(click.Command):
@@ -131,6 +134,16 @@ class OneSource(click.Command):
         if sources and "--" not in args:
             args = [*(word for word in args if word not in sources), "--", *sources]
         return super().parse_args(ctx, args)
+
+
+@contextmanager
+def require_extra(name: str, what: str) -> Iterator[None]:
+    """Within it, packages are loaded that not everybody has; what has to be installed is said."""
+    try:
+        yield
+    except ImportError as missing:
+        remedy = f"({missing.name}): pip install 'quandary[{name}]'"
+        raise QuandaryError(f"{what} more packages {remedy}") from None
 
 
 def log_options(command: Command) -> Command:
@@ -148,3 +161,69 @@ def log_options(command: Command) -> Command:
         help="How much to log; by default warnings, and as JSON also what happens.",
     )
     return form(level(command))
+
+
+_SEARCHED = 10_000  # so many runs are looked through, the newest ones
+_OFFERED = 30
+_TREES = (".md", ".markdown", ".csv", ".json", ".mmd")
+
+
+def _complete_run(ctx: click.Context, _: click.Parameter, typed: str) -> list[CompletionItem]:
+    """A run, by the beginning of its name or, since many begin alike, by its end."""
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 - for a shell only
+
+    from quandary.desk.timeline import origins  # noqa: PLC0415 - the same
+    from quandary.journal import open_store  # noqa: PLC0415 - the same
+    from quandary.model.text import printable, shorten  # noqa: PLC0415 - the same
+
+    with suppress(QuandaryError):
+        store, typed = open_store(ctx.params.get("where"), create=False), typed.strip().upper()
+        every = (row.id for row in store.runs(limit=_SEARCHED, newest=True))
+        fitting = [run for run in every if run.startswith(typed) or run.endswith(typed)][:_OFFERED]
+        began = origins(store, fitting)
+        return [CompletionItem(run, help=shorten(printable(began[run].about))) for run in fitting]
+    return []
+
+
+def _complete_source(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
+    """A tree by its name, in a file behind `#`, or a file."""
+    from click.shell_completion import CompletionItem  # noqa: PLC0415 - for a shell only
+
+    from quandary.formats.markdown import parse  # noqa: PLC0415 - the same
+    from quandary.formats.sources import in_project, matches_name  # noqa: PLC0415 - the same
+    from quandary.settings.files import read_text  # noqa: PLC0415 - the same
+
+    path, mark, name = typed.rpartition("#")
+    with suppress(QuandaryError):
+        known = parse(read_text(path)).trees if mark else (t for _, t in in_project(os.curdir))
+        found = {
+            tree.name: CompletionItem(f"{path}{mark}{tree.name}", help=tree.trigger)
+            for tree in known
+            if matches_name(tree.name, name) and (mark or not tree.fenced)
+        }
+        if found or mark:  # a shell completes files by itself only where there is nothing else
+            return [*found.values(), *map(CompletionItem, () if mark else _files(typed))]
+    return [CompletionItem(typed, type="file")]
+
+
+def _files(typed: str) -> Iterator[str]:
+    """Files that may hold trees or charts, in the folder that is typed."""
+    folder, name = os.path.split(typed)
+    with suppress(OSError):
+        for entry in sorted(os.listdir(folder or os.curdir)):
+            if entry.startswith(name) and entry.lower().endswith(_TREES):
+                yield os.path.join(folder, entry)
+
+
+def complete_values(command: click.Command) -> None:
+    """Have a command's values be completed by what its help calls them."""
+    for parameter in command.params:
+        shown = getattr(parameter, "metavar", None) or (parameter.name or "").upper()
+        word = "FILE" if shown.startswith("FILE") else shown.strip("[]")
+        if word in ("RUN", "SOURCE"):
+            parameter._custom_shell_complete = _complete_run if word == "RUN" else _complete_source
+        elif word in ("FILE", "OPTIONS.json", "FROM", "TO", "NEW", "PATH|URL", "DIR"):
+            parameter.type = click.Path(file_okay=word != "DIR", readable=False)
+    if isinstance(command, click.Group):
+        for sub in command.commands.values():
+            complete_values(sub)

@@ -14,41 +14,21 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from quandary.cli.console import (
-    ask_here,
-    caller,
-    current_project,
-    have_replies_read,
-    is_person,
-    open_run,
-    show,
-    view_journal,
-)
+from quandary.cli import console, is_terminal, paint, put, put_json, show_progress, tell, width
 from quandary.cli.program import store_option
-from quandary.cli.screen import is_terminal, paint, put, show_progress, tell, width
 from quandary.desk import reply as desk
+from quandary.desk import timeline
 from quandary.desk.authority import Caller
-from quandary.desk.decisions import Decision, find_decisions
+from quandary.desk.decisions import find_decisions
 from quandary.desk.state import encode_runs, end_what_expired, hand_over, outcome_lines
-from quandary.desk.timeline import (
-    WHO,
-    Event,
-    answer_text,
-    events_with_words,
-    given_answers,
-    local_moment,
-    moment,
-    origins,
-    search,
-    words_in,
-)
+from quandary.desk.timeline import Event, moment
 from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.flows.decide import Decider, Terms
 from quandary.formats import sources as given
 from quandary.formats.drawings import cells
 from quandary.journal import runs
 from quandary.journal.archive import WHOSE, find
-from quandary.journal.counts import Occasion, occasions
+from quandary.journal.counts import occasions
 from quandary.journal.entries import Status
 from quandary.model.asks import Item, Outcome, Reading, question_from_options
 from quandary.model.text import count, cut, one_line, printable, shorten
@@ -77,14 +57,14 @@ def next_command(
     """
     if wait is not None and isnan(wait):
         raise click.UsageError("--wait is a number of seconds")
-    store, run = open_run(where, run)
+    store, run = console.open_run(where, run)
     state = desk.finish(store, Caller("policy", "mending"), runs.look(store, run))
-    state = have_replies_read(store, state)
+    state = console.have_replies_read(store, state)
     if wait is not None:
         state = runs.wait(store, run, state.n, wait)
-    elif via == "terminal" or (via is None and not proof and is_person()):
-        return ask_here(store, state, proof=proof)
-    return show(store, hand_over(store, caller(), state), proof=proof)
+    elif via == "terminal" or (via is None and not proof and console.is_person()):
+        return console.ask_here(store, state, proof=proof)
+    return console.show(store, hand_over(store, console.caller(), state), proof=proof)
 
 
 @click.command()
@@ -106,8 +86,8 @@ def advise_command(
     if not text.strip():
         raise click.UsageError("TEXT is empty; answer what the person asked")
     extras = tuple(given.extras(offers, "--option") or ())
-    store, run = open_run(where, run)
-    return show(store, desk.advise(store, Caller("agent", "relay"), run, text, extras, to))
+    store, run = console.open_run(where, run)
+    return console.show(store, desk.advise(store, Caller("agent", "relay"), run, text, extras, to))
 
 
 @click.command()
@@ -124,9 +104,9 @@ def read_command(source: str | None, text: str | None, cases: str | None, mode: 
     if cases and (source or text):
         raise click.UsageError("--cases goes without SOURCE and TEXT")
     if cases:
-        for number, line in enumerate(read_input(cases).split("\n"), 1):
+        for number, line in enumerate(read_input(cases).removeprefix("\ufeff").split("\n"), 1):
             if line.strip():
-                put(_read_case(line, mode or "plain", f"{cases}:{number}"))
+                put_json(_read_case(line, mode or "plain", f"{cases}:{number}"))
         return 0
     if source is None or text is None:
         raise click.UsageError("give SOURCE and TEXT, or --cases FILE.jsonl")
@@ -135,22 +115,21 @@ def read_command(source: str | None, text: str | None, cases: str | None, mode: 
     decider = Decider(Terms(tree, name, trees=tuple(others)))
     question = decider.question(decider.level(Item("1", name, name)))
     usual = "plain" if decider.kind == "advisory" else "strict"
-    put(_reading_json(desk.read_text(text, question, mode or usual)))
+    put_json(_describe(desk.read_text(text, question, mode or usual)))
     return 0
 
 
-def _reading_json(reading: Reading, **more: Any) -> bytes:  # noqa: ANN401 - a case's id may be anything
+def _describe(reading: Reading) -> dict[str, Any]:
     """The reading as the contract has it: kinds that only a run knows count as prefix or words."""
     known: dict[str, str] = {"extra": "prefix", "tree": "prefix", "blank": "own-words"}
     kind = known.get(reading.kind, reading.kind)
     codes = [code.rpartition("/")[2] for code in reading.codes]
     matched = "Other" if reading.kind == "blank" else reading.matched
-    said = {**more, "kind": kind, "codes": codes, "matched": matched}
-    if reading.comment:
-        said["comment"] = reading.comment
+    said = {"kind": kind, "codes": codes, "matched": matched}
+    said |= {"comment": reading.comment} if reading.comment else {}
     if reading.prefix:
         said |= {"prefix": reading.prefix, "argument": reading.argument}
-    return msgspec.json.encode(said) + b"\n"
+    return said
 
 
 class _Case(msgspec.Struct):
@@ -170,14 +149,14 @@ class _Option(msgspec.Struct):
     description: str | None = None
 
 
-def _read_case(line: str, mode: str, place: str) -> bytes:
+def _read_case(line: str, mode: str, place: str) -> dict[str, Any]:
     try:
         case = msgspec.json.decode(line, type=_Case)
     except msgspec.DecodeError as error:
         raise ParseError(f"{place}: not a case ({error})") from None
     options = [msgspec.to_builtins(option) for option in case.options]
     question = question_from_options(case.question or "", options, bool(case.multi))
-    return _reading_json(desk.read_text(case.reply, question, case.mode or mode), id=case.id)
+    return {"id": case.id, **_describe(desk.read_text(case.reply, question, case.mode or mode))}
 
 
 @click.command()
@@ -194,9 +173,9 @@ def runs_command(
     status: str | None, form: str, everywhere: bool, limit: int, where: str | None
 ) -> int:
     """List runs, the newest first."""
-    store = view_journal(where)
+    store = console.view_journal(where)
     end_what_expired(store)
-    project = None if everywhere else current_project()
+    project = None if everywhere else console.current_project()
     chosen: Status | None = msgspec.convert(status, Status | None)
     rows = store.runs(status=chosen, project=project, limit=limit, newest=True)
     if form == "json":
@@ -204,7 +183,7 @@ def runs_command(
         return 0
     names = [_project_name(row) for row in rows] if everywhere else []
     longest = min(max(map(len, names), default=0), _NARROWEST)
-    began = origins(store, [row.id for row in rows])
+    began = timeline.origins(store, [row.id for row in rows])
     put("".join(_run_line(row, *began[row.id][:2], longest) for row in rows))
     if not rows:
         tell(_no_runs(store, chosen, elsewhere=not everywhere))
@@ -219,20 +198,15 @@ def _no_runs(store: Store, status: Status | None = None, *, elsewhere: bool) -> 
     return f"no {status} runs" if status else "no runs here yet; `quandary ask` begins one"
 
 
-_NARROWEST = 16
-"""Columns that what a run is about needs at least, and its project at most."""
+_NARROWEST = 16  # columns that what a run is about needs at least, and its project at most
 
 
 def _run_line(row: Run, what: str, by: str, longest: int) -> str:
-    """A run on one line, which on a screen ends where the screen does.
-
-    Names of projects, if there is a `longest`, have a column of their own. A narrow screen shows
-    neither when nor where, but always which run and what it is about.
-    """
-    columns = [row.id, f"{row.status:9}", local_moment(row.since)]
+    """A run on one line; a narrow screen shows neither when nor where, but always what it is."""
+    columns = [row.id, f"{row.status:9}", timeline.local_moment(row.since)]
     if longest:
         columns.append(f"{shorten(_project_name(row), longest):{longest}}")
-    told = one_line(what if by in (*WHO.values(), "") else f"{what} — {by}")
+    told = one_line(what if by in (*timeline.WHO.values(), "") else f"{what} — {by}")
     if sys.stdout.isatty():
         while len(columns) > 2 and len("  ".join(columns)) + 2 + _NARROWEST > width():
             del columns[2]
@@ -265,9 +239,9 @@ def amend_command(
     """
     if why is not None and not why.strip():
         raise click.UsageError("--why needs a reason")
-    store, run = open_run(where, run)
-    person = is_person()
-    answers = given_answers(store, run)
+    store, run = console.open_run(where, run)
+    person = console.is_person()
+    answers = timeline.given_answers(store, run)
     if not answers:
         raise Rejected(f"run {run} has no answer yet that could be changed")
     if not person and (to is None or why is None or text is None):
@@ -285,22 +259,22 @@ def amend_command(
         reply = desk.read_reply(desk.arguments_of(store, run), found.ask, text, found.question.key)
     if isinstance(reply, Outcome):
         raise Rejected("that is no answer; nothing was changed")
-    state = desk.amend(store, caller(by), run, reply, key=found.question.key, why=why)
-    return ask_here(store, state) if person else show(store, state)
+    state = desk.amend(store, console.caller(by), run, reply, key=found.question.key, why=why)
+    return console.ask_here(store, state) if person else console.show(store, state)
 
 
 def _choose_answer(answers: list[GivenAnswer], run: str, to: str | None) -> GivenAnswer:
     """The answer that is to change: of the question that was named, or of one from a list."""
     if to is None:
         for number, found in enumerate(answers, 1):
-            tell(f"{number}. {found.question.text} → {answer_text(found.answer, found.question)}")
+            said = timeline.answer_text(found.answer, found.question)
+            tell(f"{number}. {found.question.text} → {said}")
         number = click.prompt("Which one", type=click.IntRange(1, len(answers)), err=True)
         return answers[number - 1]
     known = {found.question.key: found for found in answers}
     if to not in known:
-        raise QuandaryError(
-            f"run {run} has no answer to {to} that counts; there are {', '.join(known)}"
-        )
+        keys = ", ".join(known)
+        raise QuandaryError(f"run {run} has no answer to {to} that counts; there are {keys}")
     return known[to]
 
 
@@ -314,9 +288,9 @@ def undo_command(run: str, by: str | None, where: str | None) -> int:
     It is refused once something followed from the answer, or whoever asked has it; then `quandary
     amend` changes it, with a reason.
     """
-    store, run = open_run(where, run)
-    state = desk.undo(store, caller(by), run)
-    return ask_here(store, state) if is_person() else show(store, state)
+    store, run = console.open_run(where, run)
+    state = desk.undo(store, console.caller(by), run)
+    return console.ask_here(store, state) if console.is_person() else console.show(store, state)
 
 
 @click.command()
@@ -327,18 +301,16 @@ def withdraw_command(run: str, why: str, where: str | None) -> int:
     """End RUN while it waits. Nothing is decided, and the journal records why."""
     if not why.strip():
         raise click.UsageError("--why needs a reason")
-    store, run = open_run(where, run)
-    state = desk.withdraw(store, caller(), run, why)
+    store, run = console.open_run(where, run)
+    state = desk.withdraw(store, console.caller(), run, why)
     if not is_terminal():
-        show(store, state)
+        console.show(store, state)
     tell(f"withdrew {run}")
     return 0
 
 
-_MEANING = re.compile(r"[\\`*<\[\]]")
-"""What would mean something in Markdown, were it not for the backslash before it."""
-LONGEST = 2_000
-"""As much of an entry as anybody reads in a timeline."""
+_MEANING = re.compile(r"[\\`*<\[\]]")  # what means something in Markdown without a backslash
+LONGEST = 2_000  # as much of an entry as anybody reads in a timeline
 _COLOURS = {"asked": "cyan", "answered": "green", "ended": "magenta", "noted": "yellow"}
 
 
@@ -363,29 +335,33 @@ def log_command(
 
     With --format markdown the log of a run is a decision record, ready for a pull request.
     """
-    store = view_journal(where)
+    store = console.view_journal(where)
     end_what_expired(store)
     imported = False
     if run is not None:
         here, (store, run) = store, find(store, run)
         if imported := store is not here:
             tell(f"note: run {run} was imported; {WHOSE}")
-    project = None if everywhere or run is not None else current_project()
+    project = None if everywhere or run is not None else console.current_project()
     if questions:
         return show_questions(store, form, run=run, project=project, words=words or "", limit=limit)
     if run is not None:
         chosen = [run]
     elif words:
         with show_progress() as watch:
-            chosen = search(store, words, project, limit, watch)
+            chosen = timeline.search(store, words, project, limit, watch)
     else:
         chosen = [row.id for row in store.runs(project=project, limit=limit, newest=True)]
-    each = ((name, _matching(store, name, words, whole=form == "markdown")) for name in chosen)
-    logs = [pair for pair in each if pair[1]]
+    wanted, logs = timeline.words_in(words or ""), list[tuple[str, list[Event]]]()
+    for name in chosen:  # its entries with all the words; for a record all, if one has them
+        every = list(timeline.events_with_words(store, name))
+        found = [e for e, said in every if all(word in said.casefold() for word in wanted)]
+        if found:
+            logs.append((name, [e for e, _ in every] if form == "markdown" else found))
     if form == "json":
         origin = {"imported": True} if imported else {}
         listed = [{"run": name, **origin, "entries": found} for name, found in logs]
-        put(msgspec.json.encode({"runs": listed}) + b"\n")
+        put_json({"runs": listed})
     elif form == "markdown":
         put("\n".join(record(store, name, found, imported=imported) for name, found in logs))
     else:
@@ -406,31 +382,21 @@ def decided_command(words: tuple[str, ...], form: str, limit: int, where: str | 
     With WORDS, only decisions that have all of them. What was decided again or amended since is
     marked as superseded.
     """
-    store = view_journal(where)
+    store = console.view_journal(where)
     with show_progress() as watch:
-        found = find_decisions(store, current_project(), " ".join(words), limit=limit, watch=watch)
+        project = console.current_project()
+        found = find_decisions(store, project, " ".join(words), limit=limit, watch=watch)
     if form == "json":
-        put(msgspec.json.encode({"decisions": found}) + b"\n")
+        put_json({"decisions": found})
         return 0
-    put("".join(f"{_decision_line(one)}\n" for one in found))
+    for one in found:
+        again = "amended" if one.superseded == one.run else f"superseded by {one.superseded}"
+        text = f"{one.question} → {one.answer} — {one.source}"
+        text = f"{text} ({again})" if one.superseded else text
+        put(f"{moment(one.at)}  {one.run}  {one_line(text)}\n")
     if not found:
         tell("nothing found" if words else "nothing was decided here yet")
     return 0
-
-
-def _decision_line(one: Decision) -> str:
-    again = "amended" if one.superseded == one.run else f"superseded by {one.superseded}"
-    text = f"{one.question} → {one.answer} — {one.source}"
-    text = f"{text} ({again})" if one.superseded else text
-    return f"{moment(one.at)}  {one.run}  {one_line(text)}"
-
-
-def _matching(store: Store, run: str, words: str | None, *, whole: bool) -> list[Event]:
-    """The entries with all the words; or all entries, where one of them has the words."""
-    wanted = words_in(words or "")
-    every = list(events_with_words(store, run))
-    found = [e for e, said in every if all(word in said.casefold() for word in wanted)]
-    return [event for event, _ in every] if found and whole else found
 
 
 def _timeline(run: str, found: list[Event]) -> str:
@@ -510,19 +476,16 @@ def show_questions(
     found = sorted(found, key=lambda occasion: occasion.asked, reverse=True)[:limit]
     if form == "json":
         rows = [{**o._asdict(), "seconds": o.seconds, "followed": o.followed} for o in found]
-        put(msgspec.json.encode({"questions": rows}) + b"\n")
+        put_json({"questions": rows})
     else:
         mark = "- " if form == "markdown" else ""
-        put("".join(f"{mark}{_question_line(occasion)}\n" for occasion in found))
+        advice = {True: ", as recommended", False: ", not as recommended", None: ""}
+        for one in found:
+            answer = printable("; ".join(one.answer)) or "(blank)"
+            outcome = f"{answer}{advice[one.followed]} — {one.who} ({one.through})"
+            outcome = outcome if one.answered else "not answered"
+            told = f"{one.id or one.key}  {one_line(one.text)} → {outcome}"
+            put(f"{mark}{moment(one.asked)}  {told}\n")
     if not found:
         tell("no questions found")
     return 0
-
-
-def _question_line(occasion: Occasion) -> str:
-    text = one_line(occasion.text)
-    answer = printable("; ".join(occasion.answer)) or "(blank)"
-    advice = {True: ", as recommended", False: ", not as recommended", None: ""}
-    outcome = f"{answer}{advice[occasion.followed]} — {occasion.who} ({occasion.through})"
-    outcome = outcome if occasion.answered else "not answered"
-    return f"{moment(occasion.asked)}  {occasion.id or occasion.key}  {text} → {outcome}"

@@ -11,28 +11,30 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
+import msgspec
 
 from quandary import fleet
-from quandary.cli import INTERRUPTED, console
-from quandary.cli.program import PATH, log_options, store_option
-from quandary.cli.screen import complain, put, tell
+from quandary.cli import INTERRUPTED, complain, console, put, tell
+from quandary.cli.program import PATH, log_options, require_extra, store_option
 from quandary.cli.trees import json_report
 from quandary.cli.walking import LocalAgents, surroundings
-from quandary.desk import callbacks, notices
+from quandary.desk import notices
 from quandary.desk.authority import Scope, require_may, scope_of
-from quandary.desk.walks import Parked, Walks, find_parked
-from quandary.doors.hosts.hooks import respond_for_server, run
-from quandary.doors.hosts.opencode import ADDRESS, Opencode
+from quandary.desk.walks import Walks, find_parked
+from quandary.doors.hosts import ADDRESS, Opencode, respond_for_server, run
 from quandary.doors.hosts.permissions import KNOWN_HOSTS
 from quandary.errors import ParseError, QuandaryError
 from quandary.fleet.worker import Orders, Worker
-from quandary.logging import Form, log_as
 from quandary.model.calls import fold
+from quandary.model.text import reveal
 from quandary.settings import data_folder, read_settings, user_settings
 from quandary.settings.agents import read_catalogue
 from quandary.settings.trust import is_given, project_table, require_agents
@@ -44,10 +46,9 @@ if TYPE_CHECKING:
     from quandary.doors.mcp.tools import Service
     from quandary.journal.store import Store
 
+
 log = logging.getLogger("quandary.serve")
-NO_CODE = (
-    "no code is shown, as this is no terminal; log in with the token of a user in [users.NAME]"
-)
+NO_CODE = "no code is shown, as this is no terminal; log in with a token of [users.NAME]"
 
 
 @click.command()
@@ -88,30 +89,23 @@ def serve_command(
     by a table [users.NAME] with the token as --hash prints it. Monitoring finds /healthz, /readyz,
     and Prometheus metrics at /metrics.
     """
-    try:
+    with require_extra("web", "the browser needs"):
         import uvicorn  # noqa: F401, PLC0415 - an extra, and slow
 
+        from quandary.doors.web import tokens  # noqa: PLC0415 - the same
         from quandary.doors.web.access import LOOPBACK, name_of  # noqa: PLC0415 - the same
         from quandary.doors.web.app import create_app  # noqa: PLC0415 - the same
-        from quandary.doors.web.tokens import (  # noqa: PLC0415 - the same
-            Keys,
-            hashed,
-            read_proxies,
-            signing_key,
-        )
-    except ImportError as missing:
-        raise QuandaryError(
-            f"the browser needs more packages ({missing.name}): pip install 'quandary[web]'"
-        ) from None
+    if to_hash == "-" and sys.stdin.isatty():
+        to_hash = str(click.prompt("Token", hide_input=True, err=True))
     if to_hash is not None:
-        put(f"{hashed(_typed_token() if to_hash == '-' else to_hash)}\n")
+        put(f"{tokens.hashed(sys.stdin.readline() if to_hash == '-' else to_hash)}\n")
         return 0
     if token:
         tell("--token shows in the list of processes; use --token-file or QUANDARY_TOKEN instead")
     settings = user_settings()  # a repository has no say in who may come in
     table = settings.table("serve")
-    keys = Keys(
-        signing_key(data_folder()),
+    keys = tokens.Keys(
+        tokens.signing_key(data_folder()),
         token=token or _read_token(token_file) or os.environ.get("QUANDARY_TOKEN", ""),
         users=settings.table("users"),
         metrics=table.get("metrics", ""),
@@ -121,10 +115,7 @@ def serve_command(
         raise QuandaryError(
             f"{host} can be reached by others: give --token-file, or [users.NAME] in your settings"
         )
-    hosts, proxies = table.get("hosts", []), read_proxies(table.get("trusted_proxies", []))
-    if not isinstance(hosts, list) or not all(isinstance(name, str) for name in hosts):
-        raise ParseError('[serve]: hosts is a list of names, like ["decide.example.org"]')
-    named = frozenset(name.casefold() for name in hosts)
+    named, proxies = tokens.read_hosts(table), tokens.read_proxies(table.get("trusted_proxies", []))
     own = frozenset() if near else {host.casefold(), socket.gethostname().casefold()}
     outside = str(settings.table("notify").get("address", "")).rpartition("://")[2].split("/")[0]
     elsewhere = named or proxies or not near or (outside and name_of(outside) not in LOOPBACK)
@@ -137,7 +128,7 @@ def serve_command(
     store = console.open_journal(where, notify=False)
     keys.bind(f"{store.address} {bound.getsockname()[:2]}")
     notices.watch_store(store, in_background)
-    in_background(lambda: callbacks.deliver(store))
+    in_background(lambda: notices.deliver_callbacks(store))
     walks, scope = walks_of(store), scope_of(os.curdir)
     app = create_app(
         store,
@@ -162,17 +153,14 @@ def serve_command(
     # A code is for whoever sees the terminal; a file or a log goes to others, who could use it.
     if sys.stderr.isatty():
         print_code()
-    elif log_format == "json":
-        log.info(NO_CODE)
     else:
-        tell(NO_CODE)
+        (log.info if log_format == "json" else tell)(NO_CODE)
     with notices.announce(here, store, scope.project):
         _run(app, bound, walks)
     return 0
 
 
 def _read_token(path: str | None) -> str:
-    """The token in a file."""
     if path is None:
         return ""
     try:
@@ -184,13 +172,6 @@ def _read_token(path: str | None) -> str:
     if not token:
         raise QuandaryError(f"{path} is empty; write a token into it")
     return token
-
-
-def _typed_token() -> str:
-    """A token from standard input, which is not shown as it is typed."""
-    if sys.stdin.isatty():
-        return str(click.prompt("Token", hide_input=True, err=True))
-    return sys.stdin.readline()
 
 
 def _tools(store: Store, walks: Walks) -> Mounted | None:
@@ -216,7 +197,7 @@ def _run(app: Litestar, bound: socket.socket, walks: Walks) -> None:
     """Serve until somebody ends it; open pages are let go at once then, and then the programs."""
     import uvicorn  # noqa: PLC0415 - an extra, and slow
 
-    from quandary.doors.web.sockets import BACKLOG, WAITING, Connection  # noqa: PLC0415 - the same
+    from quandary.doors.web.app import BACKLOG, WAITING, Connection  # noqa: PLC0415 - the same
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -279,14 +260,10 @@ def mcp_command(
             os.chdir(project)
         except OSError as error:
             raise QuandaryError(f"{project}: no folder to work in ({error.strerror})") from None
-    try:
+    with require_extra("mcp", "chat clients need"):
         import anyio  # noqa: PLC0415 - an extra, and slow
 
         from quandary.doors.mcp import build, over_stdio  # noqa: PLC0415 - the same
-    except ImportError as missing:
-        raise QuandaryError(
-            f"chat clients need more packages ({missing.name}): pip install 'quandary[mcp]'"
-        ) from None
     log_as(log_format, log_level)
     if sys.stdin is None:
         raise ParseError("-: standard input is closed")
@@ -295,21 +272,16 @@ def mcp_command(
     store = console.open_journal(where, notify=False)
     notices.watch_store(store, in_background)
     scope = scope_of(os.curdir)
-    server = build(service_of(store, walks_of(store), scope, is_user=has_trusted_agents()))
+    # A client that starts this program has neither a login nor a token, and an agent drives it: it
+    # starts agents of this project where the user has agreed to them at a terminal.
+    settings = read_settings()
+    agents = project_table(settings, "agents")
+    is_user = bool(agents) and is_given(settings, "agents", agents)
+    server = build(service_of(store, walks_of(store), scope, is_user=is_user))
     logging.getLogger("quandary.mcp").info("serving a chat client over its pipe")
     signal.signal(signal.SIGINT, _leave)
     anyio.run(over_stdio, server)
     return 0
-
-
-def has_trusted_agents() -> bool:
-    """Whether the user has agreed, at a terminal, that agents of this project are started.
-
-    A client that starts this program has neither a login nor a token, and an agent drives it.
-    """
-    settings = read_settings()
-    agents = project_table(settings, "agents")
-    return bool(agents) and is_given(settings, "agents", agents)
 
 
 def service_of(store: Store, walks: Walks, scope: Scope, *, is_user: bool = False) -> Service:
@@ -326,9 +298,7 @@ def _leave(*_: object) -> None:
     os._exit(INTERRUPTED)
 
 
-def _limits(
-    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, int]:
+def _limits(_context: object, _parameter: object, texts: tuple[str, ...]) -> dict[str, int]:
     found: dict[str, int] = {}
     for text in texts:
         name, _, number = text.partition("=")
@@ -416,7 +386,7 @@ def worker_command(
         complain(store.missing)
     notices.watch_store(store, in_background)
     log_as(log_format, log_level)
-    in_background(lambda: callbacks.deliver(store))
+    in_background(lambda: notices.deliver_callbacks(store))
     worker = Worker(store, catalogue, surroundings(os.getcwd(), settings), orders)
     many = f"{concurrency} runs" if concurrency > 1 else "one run"
     tell(f"Working on {store.path}, {many} at a time (Ctrl-C to stop)")
@@ -443,17 +413,14 @@ def resume_command(run: str, words: tuple[str, ...], where: str | None) -> int:
     store, run = console.open_run(where, run)
     require_may(console.caller(), "start agents")
     with store.lock_run(run):
-        return _resume_session(find_parked(store, run), words)
-
-
-def _resume_session(parked: Parked, words: tuple[str, ...]) -> int:
-    program, *rest = parked.words
-    found = shutil.which(program)
-    if found is None:
-        raise QuandaryError(f"{program} is not on PATH; install it, or start a shell that has it")
-    argv = [found, *rest, *words]
-    ended = subprocess.run(argv, cwd=parked.folder, stdin=subprocess.DEVNULL, check=False)  # noqa: S603
-    return 1 if ended.returncode else 0
+        parked = find_parked(store, run)
+        program, *rest = parked.words
+        found = shutil.which(program)
+        if found is None:
+            raise QuandaryError(f"{program} is not on PATH; install it, or start a shell with it")
+        argv = [found, *rest, *words]
+        ended = subprocess.run(argv, cwd=parked.folder, stdin=subprocess.DEVNULL, check=False)  # noqa: S603
+        return 1 if ended.returncode else 0
 
 
 @click.group()
@@ -506,3 +473,90 @@ def opencode(address: str, where: str | None) -> int:
 def session(host: str) -> int:
     """When a session starts, is resumed or was compacted: tell it what was decided."""
     return run("session", host)
+
+
+Form = Literal["text", "json"]
+MOST_ALIKE = 30  # warnings of one kind in a minute, and kinds that are told apart
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {
+    *("message", "asctime", "taskName"),
+    "color_message",  # the same once more, for screens
+}
+"""What every record has; anything else was added by whoever logged it."""
+
+
+class Lines(logging.Formatter):
+    """A record for people, with nothing hidden in it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return reveal(super().format(record))
+
+
+class JsonLines(logging.Formatter):
+    """A record as one line: when, how grave, from whom, what, and whatever came along."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line; what JSON cannot hold is written as text."""
+        said: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        added = {name: value for name, value in vars(record).items() if name not in _OWN}
+        said = {**said, **added, **said}
+        if record.exc_info and record.exc_info[1] is not None:
+            said["error"] = f"{type(record.exc_info[1]).__name__}: {record.exc_info[1]}"
+            said["traceback"] = self.formatException(record.exc_info)
+        try:
+            return msgspec.json.encode(said, enc_hook=str).decode()
+        except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError):
+            return msgspec.json.encode({_text(name): _text(said[name]) for name in said}).decode()
+
+
+class Sparing(logging.Filter):
+    """Lets few warnings that are alike through in a minute, so that nobody can fill a disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._until = 0.0
+        self._seen: Counter[object] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is logged; the last of its minute says that more may have come."""
+        if record.levelno < logging.WARNING:
+            return True
+        now = time.monotonic()
+        if now > self._until:
+            self._until = now + 60
+            self._seen.clear()
+        error = record.exc_info[0] if record.exc_info else None
+        if error is not None and error.__name__ == "CancelledError":
+            return False  # a request that the server let go of as it ended
+        kind: object = (record.name, record.msg, error)
+        if kind not in self._seen and len(self._seen) >= MOST_ALIKE:
+            kind = None
+        self._seen[kind] += 1
+        if self._seen[kind] == MOST_ALIKE:
+            record.msg, record.args = f"{record.getMessage()} (no more such lines this minute)", ()
+        return self._seen[kind] <= MOST_ALIKE
+
+
+def log_as(form: Form, level: str | None = None) -> None:
+    """Have all that is logged in this process go to standard error, as far as it is grave enough.
+    By default people are told what goes wrong, and programs what happens. Only our own rooms may go
+    into details: those of other packages can hold what was said, or who said it.
+    """
+    usual = "info" if form == "json" else "warning"
+    wanted = getattr(logging, (level or usual).upper())
+    handler = logging.StreamHandler(sys.stderr)
+    words = Lines("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JsonLines() if form == "json" else words)
+    handler.addFilter(Sparing())
+    logging.basicConfig(level=max(wanted, logging.INFO), handlers=[handler], force=True)
+    logging.getLogger("quandary").setLevel(wanted)
+    # Whoever uses the pool says in words of our own what goes wrong with it.
+    logging.getLogger("psycopg.pool").setLevel(max(wanted, logging.ERROR))
+
+
+def _text(value: object) -> str:
+    return str(value).encode(errors="replace").decode()

@@ -12,24 +12,16 @@ from urllib.parse import urlsplit
 
 import click
 
-from quandary.cli.screen import complain, draw_diff, is_terminal, put, tell
+from quandary.cli import complain, draw_diff, is_terminal, put, tell
 from quandary.desk.authority import find_agent
 from quandary.desk.notices import server_address
-from quandary.doors.hosts.hooks import MARGIN, hook_settings, host_timeout
+from quandary.doors.hosts import MARGIN, hook_settings, host_timeout, install
 from quandary.doors.hosts.host_files import HOSTS, find_command, places
-from quandary.doors.hosts.install import (
-    CannotEdit,
-    Gate,
-    Plan,
-    carry_out,
-    plan_install,
-    plan_uninstall,
-)
+from quandary.doors.hosts.install import Gate, Plan
 from quandary.doors.hosts.permissions import user_permissions
 from quandary.doors.web.tokens import hook_token, signing_key
 from quandary.errors import QuandaryError, Untrusted
-from quandary.journal import chance
-from quandary.journal.store import chosen_by_project, open_store, without_password
+from quandary.journal import chance, chosen_by_project, open_store, without_password
 from quandary.model.text import printable
 from quandary.settings import Settings, data_folder, read_settings, trust, user_settings
 from quandary.settings.files import project_root, require_own
@@ -72,8 +64,8 @@ def install_command(
         about_gate = _tell_gate(host, gate)
     if host == "codex" and root is None:
         about_gate.append("Codex asks you once to trust the hooks; until then it skips them")
-    make = partial(plan_install, places(host, root), command, mcp=mcp, timeout=timeout, gate=gate)
-    plan = _follow(make, root, dry_run=dry_run)
+    make = partial(install.plan_install, places(host, root), command, mcp=mcp, timeout=timeout)
+    plan = _follow(partial(make, gate=gate), root, dry_run=dry_run)
     if not plan.changes:
         tell(f"nothing to do: quandary is installed for {host}")
     for note in filter(None, (*plan.notes, about, *about_gate)):
@@ -101,12 +93,9 @@ def _find_server() -> str:
 
 
 def _tell_gate(host: str, gate: Gate) -> list[str]:
-    """What the person should know before they rely on it."""
     notes = []
     if not user_permissions().inbox:
-        notes.append(
-            'nothing comes here before your config.toml says [permissions] route = "inbox"'
-        )
+        notes.append('nothing comes here until your config.toml says [permissions] route = "inbox"')
     if host == "codex":
         return notes
     if gate.server:
@@ -134,7 +123,7 @@ def uninstall_command(host: str, project: bool, user: bool, dry_run: bool) -> in
     """
     root = _root(project=project, user=user)
     gate = Gate(ask=user_permissions().ask)
-    plan = _follow(partial(plan_uninstall, places(host, root), gate), root, dry_run=dry_run)
+    plan = _follow(partial(install.plan_uninstall, places(host, root), gate), root, dry_run=dry_run)
     if not plan.changes and not plan.left:
         tell(f"nothing to do: quandary is not installed for {host}")
     for reason in plan.left:
@@ -156,14 +145,13 @@ def _root(*, project: bool, user: bool) -> str | None:
 
 
 def _follow(make: Callable[[], Plan], root: str | None, *, dry_run: bool) -> Plan:
-    """Make a plan and carry it out, or show it, and say for each file what was done.
-
-    Where a file cannot be edited, the text that belongs in it is printed. In a project, no link
-    leads out of it: the repository may have brought it.
+    """Make a plan and carry it out, or show it, and say for each file what was done. Where a file
+    cannot be edited, the text that belongs in it is printed. In a project, no link leads out of it:
+    the repository may have brought it.
     """
     try:
         plan = make()
-    except CannotEdit as error:
+    except install.CannotEdit as error:
         put(error.snippet)
         raise
     for change in plan.changes if root is not None else ():
@@ -171,7 +159,7 @@ def _follow(make: Callable[[], Plan], root: str | None, *, dry_run: bool) -> Pla
     if dry_run:
         put("".join(draw_diff(*change[:3]) for change in plan.changes))
     else:
-        carry_out(plan)
+        install.carry_out(plan)
     for change in plan.changes:
         verb = "create" if change.before is None else "remove" if change.after is None else "change"
         real = os.path.realpath(change.path)
@@ -182,8 +170,6 @@ def _follow(make: Callable[[], Plan], root: str | None, *, dry_run: bool) -> Pla
         tell(f"{done} {change.path}{f' (a link to {real})' if linked else ''}: {change.what}")
     return plan
 
-
-# -- trust -----------------------------------------------------------------------------------------
 
 _MEANING: dict[Matter, str] = {
     "store": "Questions that are asked here are kept there, and preferences in it can answer them.",

@@ -15,20 +15,12 @@ import click
 import msgspec
 
 from quandary import __version__
+from quandary.cli import coloured, complain, draw_diff, paint, put, put_json, tell, width
 from quandary.cli.program import PATH, OneSource
-from quandary.cli.screen import coloured, complain, draw_diff, paint, put, tell, width
 from quandary.errors import ParseError, QuandaryError
+from quandary.formats import rules as rulebook
 from quandary.formats.markdown import parse
-from quandary.formats.rules import (
-    RULES,
-    Checked,
-    Diagnostic,
-    compare,
-    examine,
-    explanations,
-    short_name,
-    suggestion,
-)
+from quandary.formats.rules import RULES, Checked, Diagnostic, explanations, suggestion
 from quandary.model.text import count, printable
 from quandary.settings.files import markdown_files, read_input, require_own, write_text
 
@@ -38,10 +30,8 @@ if TYPE_CHECKING:
     from quandary.model.chart import Chart, Page, Step
     from quandary.model.tree import Decision, Option, Tree
 
-MANY = 200
-"""From this many files on, a person at a terminal is shown how far the work has come."""
-PART, MANY_PARTS = 125, 8
-"""So many files are examined at once, and from so many parts on by all cores."""
+MANY = 200  # from this many files on, a person at a terminal is shown how far the work has come
+PART, MANY_PARTS = 125, 8  # files that are examined at once; from so many parts on, by all cores
 SARIF_SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
@@ -52,14 +42,10 @@ _IN_SARIF = str.maketrans({"{": "{{", "}": "}}"})
 
 
 class Files:
-    """The Markdown files that paths name, each once.
-
-    What cannot be read is complained about, and the rest is worked on.
-    """
+    """The Markdown files that paths name, each once."""
 
     def __init__(self, paths: tuple[str, ...]) -> None:
-        self.paths: dict[str, str] = {}
-        """By the file that a path leads to."""
+        self.paths: dict[str, str] = {}  # by the file that a path leads to
         self.failed = False
         for path in paths or (".",):
             try:
@@ -103,7 +89,6 @@ class Files:
 
 
 def _complete_rule(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[str]:
-    """What a shell offers for the half-typed name of a rule."""
     return [name for name in RULES if name.startswith(typed)]
 
 
@@ -160,7 +145,7 @@ def check_command(
 
     by_all_cores = len(files.paths) >= MANY_PARTS * PART
     examined = _share(texts(), fenced) if by_all_cores else _examine(texts(), fenced)
-    checked = compare(list(examined), rules)
+    checked = rulebook.compare(list(examined), rules)
     reports: dict[str, Callable[[Sequence[Checked]], str | bytes]] = {
         "text": text_report,
         "json": json_report,
@@ -177,7 +162,7 @@ def check_command(
 
 
 def _examine(texts: Iterable[tuple[str, str]], fenced: bool) -> Iterator[Checked]:
-    return (examine(path, parse(text), fenced=fenced) for path, text in texts)
+    return (rulebook.examine(path, parse(text), fenced=fenced) for path, text in texts)
 
 
 def _share(texts: Iterator[tuple[str, str]], fenced: bool) -> Iterator[Checked]:
@@ -217,7 +202,7 @@ def _fixable(files: list[Checked]) -> int:
     """How many problems --fix would fix; it leaves examples and standard input alone."""
     found: list[Diagnostic] = []
     for file in files:
-        declared = {short_name(t) for t in file.trees if not t.fenced and file.path != "-"}
+        declared = {rulebook.short_name(t) for t in file.trees if not t.fenced and file.path != "-"}
         found += [d for d in file.diagnostics if d.tree in declared]
     if not found:
         return 0
@@ -475,7 +460,7 @@ def show_command(source: str, form: str, page: str | None, as_chart: bool) -> in
     from quandary.formats import drawings  # noqa: PLC0415 - not for the other commands
 
     if form == "json":
-        put(_pretty(_tree(tree)))
+        put_json(_tree(tree), indent=2)
     elif form == "mermaid":
         put(drawings.tree_as_mermaid(tree))
     elif form == "dot":
@@ -494,7 +479,7 @@ def _show_chart(source: str, form: str, page: str, text: str | None, *, whole: b
     chart = loaded.chart
     pages = list(chart.pages) if whole else concerned(chart)
     if form == "json":
-        put(_pretty(_chart(loaded, pages)))
+        put_json(_chart(loaded, pages), indent=2)
     elif form == "mermaid":
         part = msgspec.structs.replace(chart, pages=tuple(pages))
         put(drawings.chart_as_mermaid(part))
@@ -505,10 +490,6 @@ def _show_chart(source: str, form: str, page: str, text: str | None, *, whole: b
     for problem in loaded.problems:
         tell(loaded.said(problem))
     return 1 if loaded.errors else 0
-
-
-def _pretty(shown: dict[str, Any]) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(shown), indent=2) + b"\n"
 
 
 def _chart(loaded: Loaded, pages: list[Page]) -> dict[str, Any]:

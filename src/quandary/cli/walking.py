@@ -17,13 +17,13 @@ import click
 import msgspec
 from click.core import ParameterSource
 
+from quandary import reports
+from quandary.agents import Driver, Watcher
 from quandary.agents.calling import Surroundings, logged_out, obstacles
-from quandary.agents.driving import Driver, Watcher
 from quandary.agents.process import drive
-from quandary.cli import console
+from quandary.cli import complain, console, is_terminal, put, tell, write_to
 from quandary.cli.asking import Way, asking_options, begin_run, item_options
 from quandary.cli.program import store_option
-from quandary.cli.screen import complain, is_terminal, put, tell
 from quandary.desk import plans
 from quandary.desk.reply import arguments_of, play_script
 from quandary.desk.state import encode_state, end_what_expired, hand_over
@@ -32,33 +32,30 @@ from quandary.fleet import ANY, THROUGH, Fleet, not_shared
 from quandary.flows.steps import tokens_of
 from quandary.flows.walk import name_item
 from quandary.formats import sources as given
+from quandary.journal import place_of
 from quandary.journal import runs as driver
 from quandary.journal.archive import find
 from quandary.journal.entries import Source
-from quandary.journal.store import State, Store, place_of
 from quandary.model.asks import Item
 from quandary.model.calls import Call, Output, Process, Validation, is_human
 from quandary.model.text import one_line, printable, shorten
-from quandary.reports import html, story
+from quandary.reports import html
 from quandary.reports.logs import Logs
 from quandary.reports.retelling import retell
 from quandary.settings import Settings, read_settings
 from quandary.settings.agents import Agent, read_catalogue
-from quandary.settings.files import write_text
 
 if TYPE_CHECKING:
-    from quandary.flows.step_plans import Planned
+    from quandary.flows.walk import Planned
+    from quandary.journal.store import State, Store
 
     Work = Callable[[], Awaitable[State]]
     """What drives one run, when there is room for it."""
 
-ROWS = 12
-"""The most items that the table shows at once."""
-LONGEST = 200
-"""Characters of a line about something that went wrong."""
+ROWS = 12  # the most items that the table shows at once
+LONGEST = 200  # characters of a line about something that went wrong
 LONGEST_ITEM = 40
-SHOWN = 20
-"""The most runs that are named when they were interrupted."""
+SHOWN = 20  # the most runs that are named when they were interrupted
 WALKING = "walking"
 _ALSO_RESUMED = {
     *("source", "resumed", "retry_failed", "workdir", "jobs", "via", "answers", "proof"),
@@ -74,9 +71,6 @@ _NOT_FOR_WORKERS = {
 """What does not go with --fleet, and why."""
 
 
-# -- progress ------------------------------------------------------------------------------------
-
-
 class Row:
     """One run as it goes."""
 
@@ -89,8 +83,7 @@ class Row:
         self.begun = time.monotonic()
         self.seconds = 0.0
         self.status = WALKING
-        self.told = ""
-        """The status that was told last."""
+        self.told = ""  # the status that was told last
 
     @property
     def taken(self) -> float:
@@ -210,9 +203,6 @@ def watcher(store: Store, settings: Settings, items: int) -> Lines:
     return fitting(items, Logs(store, settings, tell))
 
 
-# -- driving -------------------------------------------------------------------------------------
-
-
 class LocalAgents:
     """The programs that a walk calls, as this machine has them."""
 
@@ -253,8 +243,7 @@ class Session:
         self.items = items
         self.script = console.read_script(way.answers) if way.answers else []
         self.played: dict[str, int] = {}
-        self.left = False
-        """Somebody at the terminal went away from a question."""
+        self.left = False  # somebody at the terminal went away from a question
         watching = watcher(store, agents.settings, items)
         self.driver = Driver(store, agents.catalogue, around, watching, self._from_script)
 
@@ -456,7 +445,6 @@ def walk_command(
 
 
 def _is_given(name: str) -> bool:
-    """Whether an option stands on the command line."""
     found = click.get_current_context().get_parameter_source(name)
     return found is ParameterSource.COMMANDLINE
 
@@ -487,9 +475,6 @@ def _begin(
     """Begin a run for an item, just before there is room for its first call."""
     further |= {"require": way.require or ""}
     return begin_run(store, way, walk.beginning(item, way.showing, **further), through)
-
-
-# -- runs for workers ------------------------------------------------------------------------------
 
 
 def _for_workers(way: Way) -> Way:
@@ -541,9 +526,6 @@ def _queue_again(way: Way, named: Iterable[str], queue: str | None, again: Sourc
             state = driver.retry(store, run, **again._asdict())
         states.append(state)
     return show_states(store, states, several=len(states) > 1)
-
-
-# -- runs that are resumed -------------------------------------------------------------------------
 
 
 def _require_nothing_new() -> None:
@@ -611,20 +593,16 @@ def report_command(run: str, form: str, output: str | None, where: str | None) -
     A run can be reported while it is under way. Runs of other commands have `quandary log RUN`.
     """
     if form == "html" and output is None and sys.stdout.isatty():
-        raise QuandaryError(
-            "a terminal cannot show HTML; add --output report.html, or send it into a file"
-        )
+        remedy = "add --output report.html, or send it into a file"
+        raise QuandaryError(f"a terminal cannot show HTML; {remedy}")
     store = console.open_journal(where, existing=True)
     end_what_expired(store)
     found = find(store, run)
     told = retell(*found, imported=found[0] is not store)
     if form == "json":
-        written = msgspec.json.encode(told.story).decode() + "\n"
+        write_to(output, msgspec.json.encode(told.story) + b"\n")
+    elif form == "html" or output not in (None, "-"):
+        write_to(output, (html if form == "html" else reports).report(told).encode())
     else:
-        written = (html if form == "html" else story).report(told)
-    if output is None or output == "-":
-        put(written.encode() if form == "html" else written)  # UTF-8 wherever a page is made
-        return 0
-    write_text(output, written)  # all of it or nothing, where there was one before
-    tell(f"written to {output}")
+        put(reports.report(told))  # as the terminal's encoding can have it
     return 0

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 LARGEST, LARGEST_RUN = 5_000_000, 20_000_000
 LONGEST_NAME = 200
-SHOWN_LINES = 200
-"""Of each attachment, so many lines are shown on a terminal."""
+SHOWN_LINES = 200  # of each attachment, so many lines are shown on a terminal
 _ENDINGS: dict[str, Shape] = {
     **dict.fromkeys((".md", ".markdown"), "markdown"),
     **dict.fromkeys((".diff", ".patch"), "diff"),
@@ -128,9 +127,6 @@ def find_media(data: bytes) -> str:
         if data.startswith(magic) and (magic != b"RIFF" or data[8:12] == b"WEBP"):
             return media
     return "application/pdf" if data.startswith(b"%PDF-") else "application/octet-stream"
-
-
-# -- what a run has ------------------------------------------------------------------------------
 
 
 def list_attachments(arguments: Mapping[str, Any]) -> list[Attachment]:

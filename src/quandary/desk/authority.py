@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from quandary.errors import NotFound, ParseError, PersonRequired, Rejected
 from quandary.journal import runs
+from quandary.journal.entries import Who
 from quandary.settings import project_of, user_settings
 from quandary.settings.files import is_ignored, is_inside, project_root
 
 if TYPE_CHECKING:
-    from quandary.journal.entries import Source, Who
+    from quandary.journal.entries import Source
     from quandary.journal.store import Run, Store
 
-NOWHERE = "-"
-"""No project is called that; projects are called by their folders."""
+NOWHERE = "-"  # no project is called that; projects are called by their folders
 Act = Literal[
     "begin", "answer", "amend", "withdraw", "start agents", "name a file", "name an address"
 ]
@@ -26,25 +28,21 @@ _RUNNERS = frozenset({"node", "bun", "deno", "python", "python3", "bash", "sh"})
 _SCRIPTS = (".js", ".mjs", ".cjs", ".py", ".exe")
 
 
-class Scope(NamedTuple):
+class Scope(msgspec.Struct, frozen=True):
     """The project that callers from elsewhere are confined to."""
 
-    project: str
-    """Its name in the journal; worktrees of one repository are one project."""
-    folder: str
-    """The folder that its files are in."""
+    project: str  # its name in the journal; worktrees of one repository are one project
+    folder: str  # the folder that its files are in
 
 
-class Caller(NamedTuple):
+class Caller(msgspec.Struct, frozen=True):
     """The source of a request: who sends it, through which door, and under which name."""
 
     who: Who
     through: str
     by: str = ""
-    scope: Scope | None = None
-    """What a caller from elsewhere is confined to; nothing for one on this machine."""
-    is_user: bool = False
-    """It came with a login, or with a user's own token."""
+    scope: Scope | None = None  # what a caller from elsewhere is confined to
+    is_user: bool = False  # it came with a login, or with a user's own token
 
     @property
     def source(self) -> dict[str, Any]:
@@ -53,10 +51,7 @@ class Caller(NamedTuple):
 
 
 def require_hand(caller: Caller) -> None:
-    """Refuse a person at a terminal where their own settings rule that out, or an agent is seen.
-
-    A terminal can be an agent's own, with nobody before it.
-    """
+    """Refuse a person at a terminal where their settings rule that out, or an agent is seen."""
     if (caller.who, caller.through) != ("person", "terminal"):
         return
     if "terminal" not in read_doors(user_settings().table("authority")):
@@ -87,10 +82,9 @@ class HandRefused(PersonRequired):
 
 
 def find_agent() -> str:
-    """What shows that an agent runs this program, in words; nothing where nothing does.
-
-    It sees variables that agents set in their shells, and their programs among those that started
-    this one. Somebody who wants to hide both can.
+    """What shows that an agent runs this program, in words; nothing where nothing does. It sees
+    variables that agents set in their shells, and their programs among those that started this one.
+    Somebody who wants to hide both can.
     """
     from quandary.settings.agents import known_agents  # noqa: PLC0415 - only at a terminal
 
@@ -132,12 +126,10 @@ def _ancestors() -> Iterator[str]:
 
 
 def require_may(caller: Caller, act: Act, path: str | None = None) -> None:
-    """Refuse what a caller may not do.
-
-    A person is one only with their own hand. Whoever works on this machine, at a terminal or
-    through an agent's command line, may do anything. A caller from elsewhere names only files of
-    the project, amends only as a person who has logged in, and starts agents, which spend money and
-    run programs, only so or with a user's own token.
+    """Refuse what a caller may not do. A person is one only with their own hand. Whoever works on
+    this machine, at a terminal or through an agent's command line, may do anything. A caller from
+    elsewhere names only files of the project, amends only as a person who has logged in, and starts
+    agents, which spend money and run programs, only so or with a user's own token.
     """
     require_hand(caller)
     if caller.scope is None:
@@ -166,14 +158,10 @@ def may(caller: Caller, act: Act, path: str | None = None) -> bool:
     return True
 
 
-# -- runs ------------------------------------------------------------------------------------------
-
-
 def project_seen(caller: Caller, wanted: str | None = None) -> str | None:
-    """The project whose runs a caller sees; nothing for one who sees those of every project.
-
-    A login sees every project of its store, and may narrow that to the `wanted` one. A token, a
-    chat client and a stranger see only the project that is served, and nothing of any other.
+    """The project whose runs a caller sees; nothing for one who sees those of every project. A
+    login sees every project of its store, and may narrow that to the `wanted` one. A token, a chat
+    client and a stranger see only the project that is served, and nothing of any other.
     """
     if caller.scope is None or caller.who == "person":
         return wanted
@@ -190,27 +178,20 @@ def open_run(store: Store, caller: Caller, prefix: str) -> runs.OpenRun:
     return runs.open_run(store, runs.find_row(store, prefix, project_seen(caller)))
 
 
-# -- files -----------------------------------------------------------------------------------------
-
-
 def is_from_elsewhere(source: Caller | Source) -> bool:
     """Whether something comes through a server or a chat client."""
     return source.through in ("web", "mcp")
 
 
 def may_see_files(source: Caller | Source) -> bool:
-    """Whether what is in files is shown to whoever asked for it: at this machine, or logged in.
-
-    The journal says who asked, so that nobody else's authority is taken for theirs.
-    """
+    """Whether what is in files is shown to whoever asked for it: at this machine, or logged in."""
     return source.who == "person" or not is_from_elsewhere(source)
 
 
 def require_shown(run: Run, folder: str, path: str) -> None:
-    """Refuse to show a file of a run's folder to somebody elsewhere, even to a login.
-
-    It is shown if it belongs to the run's own project, wherever links lead, is not hidden (no part
-    of its path begins with a dot), and is not ignored by git.
+    """Refuse to show a file of a run's folder to somebody elsewhere, even to a login. It is shown
+    if it belongs to the run's own project, wherever links lead, is not hidden (no part of its path
+    begins with a dot), and is not ignored by git.
     """
     real = os.path.realpath(path)
     root = os.path.realpath(project_root(folder) or folder)

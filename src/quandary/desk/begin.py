@@ -15,14 +15,15 @@ from msgspec.structs import replace
 from quandary.desk import sheets
 from quandary.desk.attachments import Attached, Attaching, take
 from quandary.desk.authority import Caller, require_may
-from quandary.desk.callbacks import choose_addresses
+from quandary.desk.notices import choose_addresses
 from quandary.desk.reply import arguments_of, finish
 from quandary.errors import ContextRequired, QuandaryError, Rejected, Reused
 from quandary.formats import sources
-from quandary.formats.markdown.notation import Codes
+from quandary.formats.markdown import Codes
 from quandary.journal import chance, runs
 from quandary.journal.entries import Asker, sha256
 from quandary.model.asks import MARK, Limits, Note, Required
+from quandary.model.text import shorten
 from quandary.model.tree import OTHER, Decision, Option, Tree
 from quandary.settings import project_of, read_settings, reading_agent
 
@@ -32,11 +33,8 @@ if TYPE_CHECKING:
 
 _AGE = re.compile(r"(\d+)\s*([smhdw])")
 LONGEST_AGE = 1_000
-LARGEST_INPUT = 256 * 1024
-"""Bytes that a permit is for: what is allowed has to be looked at, and nobody looks at more."""
+LARGEST_INPUT = 256 * 1024  # bytes that a permit is for; nobody looks at more
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-# -- what can be asked for -----------------------------------------------------------------------
 
 Items = Annotated[
     list[dict[str, Any]],
@@ -175,29 +173,22 @@ class Permitting(Struct, forbid_unknown_fields=True):
 Wanted = Asking | Splitting | Gating | Walking
 
 
-# -- beginning it --------------------------------------------------------------------------------
-
-
 class Beginning(NamedTuple):
     """A flow by its name, its arguments, and those of them that are kept once for all runs."""
 
     flow: str
     arguments: dict[str, Any]
     documents: dict[str, Any]
-    warnings: Sequence[str] = ()
-    """What the caller should hear of."""
+    warnings: Sequence[str] = ()  # what the caller should hear of
     attached: Sequence[Attached] = ()
-    callback: str = ""
-    """An address that is told what becomes of the run."""
-    reuse: str = ""
-    """How old a person's answers to the very same may be that count once more."""
+    callback: str = ""  # an address that is told what becomes of the run
+    reuse: str = ""  # how old a person's answers to the very same may be that count once more
 
 
 class Showing(NamedTuple):
     """How the questions of a run are shown."""
 
-    via: str = "relay"
-    """`terminal`, `text` or `relay`."""
+    via: str = "relay"  # `terminal`, `text` or `relay`
     host: str = "claude"
     header_max: int | None = None
 
@@ -273,19 +264,18 @@ def begin(
 
 def age(text: str) -> timedelta:
     """`2d` or `1h30m` as a span of time."""
-    if len(text) > LONGEST_AGE:  # a pattern would try the rest of it from every place
-        raise QuandaryError(f"{text[:20]!a}… is no age; write it like 30m, 12h or 2d")
-    parts = _AGE.findall(text.strip().lower())
-    if not parts or _AGE.sub("", text.strip().lower()).strip():
-        raise QuandaryError(f"{text!r} is no age; write it like 30m, 12h or 2d")
+    written, shown = text.strip().lower(), shorten(text, 40)
+    # Of a longer text, a pattern would try the rest from every place.
+    parts = _AGE.findall(written) if len(text) <= LONGEST_AGE else []
+    if not parts or _AGE.sub("", written).strip():
+        raise QuandaryError(f"{shown!r} is no age; write it like 30m, 12h or 2d")
     try:
         total = sum((timedelta(**{_UNITS[u]: int(number)}) for number, u in parts), timedelta())
         _ = chance.now() + total, chance.now() - total
     except (OverflowError, ValueError):
-        short = text[:20]
-        raise QuandaryError(f"{short!r} is longer than the calendar; write a shorter age") from None
+        raise QuandaryError(f"{shown!r} is longer than the calendar; write a shorter age") from None
     if not total:
-        raise QuandaryError(f"{text!r} is no time at all; write it like 30m, 12h or 2d")
+        raise QuandaryError(f"{shown!r} is no time at all; write it like 30m, 12h or 2d")
     return total
 
 
@@ -303,18 +293,6 @@ def prepare(
 ) -> Beginning:
     """What a caller who cannot use our standard input asks for, with what they attach to it."""
     attached = take(caller, wanted.attach)
-    return _prepare(store, caller, wanted, showing, agents)._replace(attached=attached)
-
-
-def _prepare(
-    store: Store,
-    caller: Caller,
-    wanted: Wanted | Permitting,
-    showing: Showing,
-    agents: Callable[[], Agents] | None,
-) -> Beginning:
-    if isinstance(wanted, Permitting):
-        return permit(wanted, showing)
     if isinstance(wanted, Walking):
         require_may(caller, "start agents")
     own = isinstance(wanted, Asking) and (wanted.text or wanted.options)
@@ -324,27 +302,25 @@ def _prepare(
             what = asked if isinstance(wanted, Asking) else "chart with source"
             raise QuandaryError(f"name the {what}")
         require_may(caller, "name a file", path=sources.split(wanted.source)[0])
-    if isinstance(wanted, Asking):
-        return decide(wanted, showing)
-    if isinstance(wanted, Splitting):
-        return split(wanted, showing)
-    if isinstance(wanted, Gating):
+    if isinstance(wanted, Permitting):
+        begun = permit(wanted, showing, caller.by)
+    elif isinstance(wanted, Asking):
+        begun = decide(wanted, showing)
+    elif isinstance(wanted, Splitting):
+        begun = split(wanted, showing)
+    elif isinstance(wanted, Gating):
         require_may(caller, "name a file", path=wanted.folder)
-        return gate(store, wanted, showing)
-    require_may(caller, "name a file", path=wanted.workdir or None)
-    if agents is None:
-        raise Rejected("no agents are called from here")
-    return walk(wanted, showing, agents())
-
-
-# -- flow by flow --------------------------------------------------------------------------------
+        begun = gate(store, wanted, showing)
+    else:
+        require_may(caller, "name a file", path=wanted.workdir or None)
+        if agents is None:
+            raise Rejected("no agents are called from here")
+        begun = walk(wanted, showing, agents())
+    return begun._replace(attached=attached)
 
 
 def decide(wanted: Asking, showing: Showing, advisor: str = "") -> Beginning:
-    """Questions from a tree; a tree that is given as text may be one of several there.
-
-    The advisor is an agent that answers what the person asks back.
-    """
+    """Questions from a tree; a tree that is given as text may be one of several there."""
     from quandary.flows.decide import Terms, require_slots_filled  # noqa: PLC0415 - one at a time
     from quandary.formats.proof import declare_fields  # noqa: PLC0415 - the same
 
@@ -377,9 +353,8 @@ def decide(wanted: Asking, showing: Showing, advisor: str = "") -> Beginning:
         fields=declare_fields(wanted.fields),
     )
     require_slots_filled(terms)
-    return _beginning("decide", terms, "tree", "trees")._replace(
-        callback=wanted.callback, reuse=wanted.reuse
-    )
+    begun = _beginning("decide", terms, "tree", "trees")
+    return begun._replace(callback=wanted.callback, reuse=wanted.reuse)
 
 
 def make_tree(wanted: Asking) -> Tree:
@@ -471,7 +446,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
     return _beginning("gate", terms, "track")._replace(warnings=stuck)
 
 
-def permit(wanted: Permitting, showing: Showing) -> Beginning:
+def permit(wanted: Permitting, showing: Showing, by: str = "") -> Beginning:
     """A permit for one exact action, refused where no person could judge it."""
     from quandary.flows.permit import Terms  # noqa: PLC0415 - one flow at a time
     from quandary.model.requests import PermitRequest  # noqa: PLC0415 - the same
@@ -484,7 +459,8 @@ def permit(wanted: Permitting, showing: Showing) -> Beginning:
             f"the input is larger than {LARGEST_INPUT // 1024} KiB, and nobody looks through that; "
             "ask about its digest, and check that before you act"
         )
-    request = PermitRequest(action, wanted.input, folder=os.getcwd(), reason=wanted.reason)
+    about = PermitRequest(action, wanted.input, folder=os.getcwd(), reason=wanted.reason)
+    request = replace(about, asker=by or wanted.by)
     return _beginning("permit", Terms(request, showing.limits()))
 
 

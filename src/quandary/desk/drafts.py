@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from quandary.desk.values import check_values, read_typed, take_values, tell_changes, tell_fields
+from quandary.desk.sheets import check_values, read_typed, take_values, tell_changes, tell_fields
 from quandary.errors import Rejected
 from quandary.model.asks import BACK, MORE, Answer, Choice, Question, Reading
 from quandary.model.text import printable
@@ -30,14 +30,12 @@ class Draft:
 
     question: Question
     mode: Mode = "strict"
-    at: int = 0
-    """The row of the cursor; the row behind the choices is Other."""
+    at: int = 0  # the row of the cursor; the row behind the choices is Other
     ticked: set[str] = field(default_factory=set)
-    words: str = ""
-    """What stands on the Other line."""
+    opens: bool = False  # whether Other is ticked itself, with nothing written
+    words: str = ""  # what stands on the Other line
     comment: str = ""
-    typed: dict[str, Any] = field(default_factory=dict)
-    """What stands in the fields."""
+    typed: dict[str, Any] = field(default_factory=dict)  # what stands in the fields
     answer: Answer | None = None
 
     @property
@@ -83,10 +81,7 @@ class Draft:
         return choice.code in self.ticked or choice.code in self.question.gathered
 
     def settle(self, *, up: bool = False) -> str:
-        """Make the answer out of what is marked and typed; or say why it cannot be one yet.
-
-        The way up out of an opened menu leaves aside whatever is marked there.
-        """
+        """Make the answer out of what is marked and typed; or say why it is none yet."""
         answer: Answer | str
         if up:
             answer = Answer(self.question.key, picked=(BACK,)) if self.question.above else NO_MENU
@@ -146,6 +141,8 @@ class Draft:
             return replace(answer, picked=tuple(dict.fromkeys((*picked, *answer.picked))))
         if more:
             picked = (*picked, MORE)
+        elif picked and self.opens and self.question.behind_other:
+            picked = (*picked, self.question.behind_other)
         opens = self.on_other and self.question.menu
         if picked or (self.question.gathered and not opens):
             return Answer(self.question.key, picked=picked or self.question.gathered)
@@ -159,8 +156,6 @@ class Draft:
             return answer
         open_ended = self.question.menu or self.question.value
         return Answer(key, raw=text or None) if open_ended else NOTHING_TYPED
-
-    # -- in words --------------------------------------------------------------------------------
 
     def reading(self) -> Reading:
         """How the Other line would be read as it stands."""

@@ -1,4 +1,4 @@
-"""Notices: a person elsewhere learns that a question has begun to wait for them.
+"""Notices: a person elsewhere learns that a question waits, and a program what became of it.
 
 `[notify]` names a command, a webhook, or both. Whoever asks does not wait for them: a process of
 its own runs the one and calls the other, and what goes wrong there is written to `notify.log` in
@@ -14,46 +14,42 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import closing, contextmanager, suppress
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 from weakref import proxy
 
 import msgspec
 
-from quandary.errors import ParseError
+from quandary.desk.authority import Caller, require_may
+from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.journal import chance, runs
-from quandary.model.text import printable
+from quandary.journal.history import event_of
+from quandary.model.text import printable, reveal
 from quandary.settings import data_folder, user_settings
 
 if TYPE_CHECKING:
-    from quandary.journal.store import Run, Store
+    from quandary.journal.store import Letter, Run, Store
     from quandary.model.asks import Ask
 
     Watch = Callable[[Callable[[], object]], None]
 
-SECONDS = 10.0
-"""How long a command or a webhook may take."""
+SECONDS = 10.0  # how long a command or a webhook may take
 EVENT = "question.waiting"
-VARIABLE = "QUANDARY_NOTICE_"
-"""What the names of the variables begin with that a command sees."""
-WORDS = ("run", "project", "text", "link")
-"""What a word of the command can stand for, in braces."""
+VARIABLE = "QUANDARY_NOTICE_"  # what the names of the variables begin with that a command sees
+WORDS = ("run", "project", "text", "link")  # what a word of the command can stand for, in braces
 _LONGEST_TEXT = 500
 _LARGEST_LOG = 1_000_000
 _LONGEST_LINE = 2000
 
 
-class Means(NamedTuple):
+class Means(msgspec.Struct, frozen=True):
     """How a person wants to be told: the table `[notify]`."""
 
     command: tuple[str, ...] = ()
     webhook: str = ""
     secret: str = ""
-    address: str = ""
-    """Where their browser reaches the server, if not at the address that it announces itself."""
-
-
-# -- where the question is asked -------------------------------------------------------------------
+    address: str = ""  # where their browser reaches the server, if not where it says itself
 
 
 def watch_store(store: Store, watch: Watch | None = None) -> None:
@@ -63,10 +59,9 @@ def watch_store(store: Store, watch: Watch | None = None) -> None:
 
 
 def send_notice(store: Store, run: Run, ask: Ask, watch: Watch | None = None) -> None:
-    """Send a notice of a question, without waiting for that and without ever failing.
-
-    `watch` does something in the background. A program that runs for long gives it: somebody has
-    to take note of how the process ended that sent the notice.
+    """Send a notice of a question, without waiting for that and without ever failing. `watch` does
+    something in the background. A program that runs for long gives it: somebody has to take note of
+    how the process ended that sent the notice.
     """
     try:
         table = user_settings().table("notify")
@@ -77,15 +72,13 @@ def send_notice(store: Store, run: Run, ask: Ask, watch: Watch | None = None) ->
             if watch is not None:
                 watch(see_it_end)
     except Exception as error:  # noqa: BLE001 - the question waits whether or not this works
-        log_trouble(
-            "notify", f"no notice of run {run.id} could be sent ({type(error).__name__}: {error})"
-        )
+        why = f"{type(error).__name__}: {error}"
+        log_trouble("notify", f"no notice of run {run.id} could be sent ({why})")
 
 
 def notice(run: Run, ask: Ask) -> dict[str, Any]:
     """What a notice says of a question."""
     from quandary.desk.sheets import shorten  # noqa: PLC0415 - only where there is a notice
-    from quandary.model.text import printable, reveal  # noqa: PLC0415 - the same
 
     texts = "; ".join(question.text or question.title for question in ask.questions)
     where = f" in {os.path.basename(run.project)}" if run.project else ""
@@ -130,14 +123,11 @@ def _start(order: dict[str, Any], run: str) -> Callable[[], None]:
     return see_it_end
 
 
-# -- the settings ----------------------------------------------------------------------------------
-
-
 def read_table(table: dict[str, Any]) -> Means:
     """The table `[notify]`, or what is wrong with it."""
     for name in table:
-        if name not in Means._fields:
-            known = ", ".join(Means._fields)
+        if name not in Means.__struct_fields__:
+            known = ", ".join(Means.__struct_fields__)
             raise ParseError(f"[notify] has no key {name} (there are {known})")
     command = table.get("command", [])
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
@@ -182,9 +172,6 @@ def is_here(address: str) -> bool:
         return False
 
 
-# -- the process that sends it ---------------------------------------------------------------------
-
-
 def main() -> int:
     """Carry out the order on standard input."""
     try:
@@ -197,28 +184,28 @@ def main() -> int:
 
 def carry_out(means: Means, notice: dict[str, Any], seconds: float = SECONDS) -> bool:
     """Use all means at once; each that fails leaves a line in the log. Whether none did."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - not where it is asked
+
     address = (means.address or notice.get("link", "")).rstrip("/")
     notice = {**notice, "link": f"{address}/runs/{notice['run']}" if address else ""}
     body = msgspec.json.encode(notice)
     told = {name: str(notice[name]) for name in WORDS}
-    command = _run(means.command, told, body, seconds) if means.command else iter(())
-    wrong = [next(command, "")]
-    if means.webhook:  # while the command runs
-        wrong.append(_post(means, body, seconds))
-    wrong += command
+    with ThreadPoolExecutor(1) as pool:  # the webhook is called while the command runs
+        ran = pool.submit(_run, means.command, told, body, seconds)
+        wrong = [_post(means, body, seconds) if means.webhook else "", ran.result()]
     for line in filter(None, wrong):
         log_trouble("notify", line)
     return not any(wrong)
 
 
-def _run(
-    command: tuple[str, ...], told: dict[str, str], body: bytes, seconds: float
-) -> Iterator[str]:
-    """Start the user's command, and then wait for it; each time what went wrong, if anything."""
+def _run(command: tuple[str, ...], told: dict[str, str], body: bytes, seconds: float) -> str:
+    """Run the user's command, if there is one; what went wrong, if anything did."""
     import signal  # noqa: PLC0415 - not where the question is asked
     import subprocess  # noqa: PLC0415 - the same
     import tempfile  # noqa: PLC0415 - the same
 
+    if not command:
+        return ""
     places = {f"{{{name}}}": value for name, value in told.items()}
     variables = {f"{VARIABLE}{name.upper()}": value for name, value in told.items()}
     home = os.path.expanduser("~")
@@ -237,21 +224,18 @@ def _run(
                 start_new_session=True,
             )
         except OSError as error:
-            yield f"the command {command[0]} could not be started: {error.strerror}"
-            return
-        yield ""
+            return f"the command {command[0]} could not be started: {error.strerror}"
         try:
             status = process.wait(seconds)
         except subprocess.TimeoutExpired:
             with suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-            yield f"the command {command[0]} took longer than {seconds:g} seconds and was ended"
-            return
+            return f"the command {command[0]} took longer than {seconds:g} seconds and was ended"
         complaints.seek(0)
         said = complaints.read(_LONGEST_LINE).decode(errors="replace").strip()
         ended = f"the command {command[0]} ended with status {status}"
-        yield "" if status == 0 else f"{ended}: {said}" if said else ended
+        return "" if status == 0 else f"{ended}: {said}" if said else ended
 
 
 def signature(secret: str, body: bytes) -> str:
@@ -311,7 +295,145 @@ def post(address: str, secret: str, body: bytes, headers: dict[str, str], second
         return f"the webhook at {host} cannot be reached ({reason})"
 
 
-# -- where the server of this machine can be reached -----------------------------------------------
+#
+# `[[callbacks]]` of the user's own settings name addresses that are told of every run; a run can
+# name one of its own. What is told is written down with the entry that it tells of, and delivered
+# from there by any server or worker, in order, until it is taken or a day has passed.
+
+SHORTEST, LONGEST = timedelta(seconds=15), timedelta(hours=1)
+"""From one try to the next: twice as long each time. A try is over before the next begins."""
+A_DAY = timedelta(days=1)
+
+
+class Callback(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of `[[callbacks]]`."""
+
+    url: str
+    secret: str = ""
+    only_named: bool = False  # it is told only of runs that name it
+
+    def covers(self, address: str) -> bool:
+        """Whether an address is this one, or below it."""
+        return address == self.url or address.startswith(self.url.rstrip("/") + "/")
+
+
+def list_callbacks() -> list[Callback]:
+    """The user's own."""
+    parts = user_settings().parts
+    return read_callbacks(parts[0].values.get("callbacks", [])) if parts else []
+
+
+def read_callbacks(entries: object) -> list[Callback]:
+    """`[[callbacks]]`, or what is wrong with them."""
+    try:
+        found = msgspec.convert(entries, list[Callback])
+    except msgspec.ValidationError as error:
+        raise ParseError(f"[[callbacks]] have url, secret, only_named: {error}") from None
+    for callback in found:
+        require_safe(callback.url, "[[callbacks]] url")
+    return found
+
+
+def choose_addresses(store: Store, caller: Caller, named: str) -> list[str]:
+    """Who is told of a run: the addresses of the user's settings, and the one that the run names.
+    Whoever asks from elsewhere names only what is listed there. An address on this very machine
+    means another one wherever a store is shared, so there it has to be listed as well.
+    """
+    known = list_callbacks()
+    chosen = [callback.url for callback in known if not callback.only_named]
+    if named and named not in chosen:
+        require_safe(named, "a callback")
+        is_listed = any(callback.covers(named) for callback in known)
+        if not is_listed:
+            require_may(caller, "name an address", named)
+        if not is_listed and not _is_reached(store, named):
+            raise Rejected("a callback on this machine is for a store on this machine")
+        chosen.append(named)
+    return chosen
+
+
+def _is_reached(store: Store, address: str) -> bool:
+    """Whether whoever delivers is sure to reach the same receiver as whoever named it."""
+    return store.shared is None or not is_here(address)
+
+
+def deliver_callbacks(store: Store, goes_on: Callable[[], bool] = lambda: True) -> None:
+    """Deliver what is due, as soon as it is, for as long as it `goes_on`."""
+    import logging  # noqa: PLC0415 - not where the question is asked
+
+    away, log = False, logging.getLogger("quandary.callbacks")
+    with closing(store.news(1.0)) as news:
+        while goes_on():
+            try:
+                next(news)
+                while deliver_due(store):
+                    pass
+                away = False
+            except QuandaryError as error:
+                if not away:
+                    log.warning("callbacks are not delivered at the moment: %s", error)
+                away = True
+
+
+def deliver_due(store: Store) -> int:
+    """Deliver what is due now; how many were taken."""
+    import logging  # noqa: PLC0415 - as above
+
+    log = logging.getLogger("quandary.callbacks")
+    taken, secrets = 0, list_callbacks()
+    for letter in store.find_letters(chance.stamp(chance.now())):
+        told = describe_letter(store, letter)
+        late = told is None or chance.now() - datetime.fromisoformat(told["at"]) > A_DAY
+        pause = min(SHORTEST * 2 ** min(letter.tries, 16), LONGEST)
+        if not store.claim_letter(letter, None if late else chance.stamp(chance.now() + pause)):
+            continue  # somebody else is at it
+        wrong = f"it was not taken within a day ({letter.tries} tries)" if late else ""
+        if told is not None and not late:
+            secret = next((one.secret for one in secrets if one.covers(letter.address)), "")
+            wrong = _call_back(store, letter, told, secret)
+        if wrong:
+            log_trouble("callbacks", f"run {letter.run}, entry {letter.n}: {wrong}")
+            log.warning("a callback of run %s failed: %s", letter.run, wrong)
+        elif not late:
+            store.remove_letter(letter)
+            taken += 1
+    return taken
+
+
+def _call_back(store: Store, letter: Letter, told: dict[str, Any], secret: str) -> str:
+    """Tell an address; what went wrong, if anything did."""
+    known = any(callback.covers(letter.address) for callback in list_callbacks())
+    if not known and not _is_reached(store, letter.address):
+        return "it is on another machine"
+    headers = {"X-Quandary-Event": told["event"], "X-Quandary-Id": told["id"]}
+    return post(letter.address, secret, msgspec.json.encode(told), headers, SECONDS)
+
+
+def describe_letter(store: Store, letter: Letter) -> dict[str, Any] | None:
+    """What is told of an entry: what happened, and where it led; only by the run's own address."""
+    found = store.entries(letter.run, after=letter.n - 1, upto=letter.n)
+    body = found[0].read() if found else None
+    event = event_of(body, found[0].read_matter()) if body is not None else None
+    state = runs.state_after(store, letter.run, letter.n) if event else None
+    named = runs.arguments_of(store, letter.run).get("callbacks", ())
+    if body is None or state is None or letter.address not in named:
+        return None
+    row = store.require_run(letter.run)
+    return {
+        "id": f"{letter.run}/{letter.n}",
+        "event": f"run.{event}",
+        "at": body.at,
+        "run": letter.run,
+        "flow": row.flow,
+        "project": row.project,
+        "who": body.who,
+        "through": body.through,
+        "by": body.by,
+        "key": getattr(body, "key", "") or state.key or "",
+        "status": state.status,
+        "result": state.result,
+        "error": state.error or found[0].read_matter().error or None,
+    }
 
 
 class Announcement(msgspec.Struct, frozen=True):
@@ -320,8 +442,7 @@ class Announcement(msgspec.Struct, frozen=True):
     address: str
     process: int
     store: str
-    project: str
-    """The one that it serves to whoever has not logged in."""
+    project: str  # the one that it serves to whoever has not logged in
 
 
 @contextmanager
@@ -341,9 +462,7 @@ def announce(address: str, store: Store, project: str) -> Iterator[None]:
 
 
 def server_address(store: Store, project: str) -> str:
-    """The address of a server on this machine that has the runs of a store, rather the one that
-    serves the project; nothing where there is none.
-    """
+    """The address of a server here that has the runs of a store, rather that of the project."""
     found = [server for server in announced() if server.store == _identity(store)]
     found.sort(key=lambda server: server.project != project)
     return found[0].address if found else ""
@@ -377,9 +496,6 @@ def _is_running(process: int) -> bool:
     except (OSError, OverflowError):
         return False
     return process > 0
-
-
-# -- what went wrong where nobody could be told ----------------------------------------------------
 
 
 def trouble_log(name: str) -> str:

@@ -3,8 +3,8 @@
 A rule reads `allow Bash command='git status' path=src host=claude`: what it does, the tools, and
 what else has to fit. Commands are compared by their words. One that is made of several is allowed
 only if each of them is, and one that cannot be taken apart for certain is never allowed. Neither is
-what cannot be taken back, a hidden file or one outside the project, what a program is told to run,
-and what looks like something that a rule denies. What a rule does not decide is asked.
+what cannot be taken back, a hidden file or one outside the project, what a program is told to run
+or to write, and what looks like something that a rule denies. What a rule does not decide is asked.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from quandary.model.requests import (
     OUTSIDE,
     PLANS,
     QUIET,
+    SHELLS,
     PermitRequest,
     digest_input,
     find_one_way,
@@ -43,10 +44,7 @@ if TYPE_CHECKING:
 
 
 def use(store: Store, caller: Caller, run: str, data: bytes | str) -> State:
-    """Use what a person allowed: once, for exactly that input, within its time.
-
-    Whatever speaks against it is said, and the permit stays as it was.
-    """
+    """Use what a person allowed: once, for exactly that input, within its time; else say why."""
     row, given = store.require_run(run), digest_input(data)
     if row.flow != "permit":
         raise Rejected(f"run {run} is no permit (it is a {row.flow})")
@@ -115,8 +113,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SUBSTITUTION = re.compile(r"\$\(([^()'\"\\`]*)\)")
 _UNREAD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|\\\n|(?:^|[\s;|&])#|\{[^\s{}]*(?:,|\.\.)")
 """Signs that are no text, lines that go on, comments, braces: shells make other words of them."""
-_LONGEST = 20_000
-"""Characters of a command that is taken apart."""
+_LONGEST = 20_000  # characters of a command that is taken apart
 _OPERATORS = "();<>|&\n"
 _PARTS = re.compile(r"[|&;()\n`]+|\$\(")
 _LAUNCHERS = re.compile(
@@ -126,12 +123,27 @@ _LAUNCHERS = re.compile(
 )
 """Programs that run whatever they are given; a rule has to say what that is."""
 _LAUNCHES = re.compile(
-    r"-(?:exec|ok)(?:dir)?|-delete|-fls|-fprint\w*|--(?:checkpoint-action|config-env|eval|ext-diff"
-    r"|exec(?:-batch|-path)?|open-files-in-pager|pre|receive-pack|rsh|rsync-path|to-command"
-    r"|upload-pack|use-compress-program)(?:=.*)?",
-    re.DOTALL,
+    r"-(?:exec|ok)(?:dir)?|-delete|-fls|-fprint\w*|-(?:toolexec|vettool|exec)=.*", re.DOTALL
 )
-"""Options by which other programs run something, or write and remove files."""
+_OPTIONS = {
+    "": "--basetemp --eval --exec --exec-batch --exec-path --ext-diff --open-files-in-pager"
+    " --output --pre --receive-pack --rsh --rsync-path --upload-pack -toolexec -vettool",
+    "tar": "--absolute-names --checkpoint-action --info-script --new-volume-script --rmt-command"
+    " --rsh-command --to-command --use-compress-program -F -I -P",
+    "sort": "--compress-program -o",
+    "git": "-O",
+    "rg": "--follow --hidden --hostname-bin --unrestricted -L -u -.",
+    "rsync": "-e",
+    "split": "--filter",
+    "cargo": "--config",
+    "npm": "--node-options --script-shell",
+}
+"""Options by which programs run others, write and remove files or look at hidden ones, spelt out or
+cut short; those of the first line count for all.
+"""
+_SEARCHES = re.compile(r"[efz]?grep|diff|cp|zip|tar|rsync|scp|ag|ack")
+"""Programs that may go through all that is in a folder."""
+_MOST_FOLDERS, _MOST_PLACES = 1000, 16
 _BESIDE = frozenset({"command", "description", "timeout", "run_in_background"})
 """What may stand beside a command without changing what it does."""
 FORM = "write it like: allow Bash command='git status' path=src host=claude"
@@ -143,8 +155,7 @@ class Rule(NamedTuple):
     name: str
     decision: Literal["allow", "deny"]
     tools: tuple[str, ...]
-    commands: tuple[tuple[str, ...], ...] = ()
-    """The words that a command begins with, any of these."""
+    commands: tuple[tuple[str, ...], ...] = ()  # the words that a command begins with, any of these
     path: str = ""
     host: str = ""
 
@@ -160,7 +171,8 @@ class Rule(NamedTuple):
             return False
         if self.host not in ("", request.host):
             return False
-        return not self.path or _is_below(request, self.path)
+        below = [_leads_below(request, self.path, one) for one in request.paths if self.path]
+        return not self.path or (any(below) if self.denies else bool(below) and all(below))
 
     def begins(self, words: Sequence[str]) -> bool:
         """Whether a command begins like this."""
@@ -169,7 +181,10 @@ class Rule(NamedTuple):
     def allows(self, words: Sequence[str]) -> bool:
         """Whether it begins like this, and nothing behind that has another program run."""
         behind = (words[len(one) :] for one in self.commands if tuple(words[: len(one)]) == one)
-        is_sure = (not any(map(_LAUNCHES.fullmatch, rest)) for rest in behind)
+        named = _programs(words)
+        is_sure = (
+            not any(_launches(one, word) for one in named for word in rest) for rest in behind
+        )
         return any(is_sure) and not (words[0] == "git" and words[1:2] and words[1][:1] == "-")
 
     def resembles(self, line: str) -> bool:
@@ -180,6 +195,26 @@ class Rule(NamedTuple):
             for one in self.commands
             for rest in [iter(said)]
         )
+
+
+def _programs(words: Sequence[str]) -> list[str]:
+    """What a command may run: its first word, or of one that runs anything, any of its words."""
+    names = words if _LAUNCHERS.fullmatch(words[0]) else words[:1]
+    return [name.rpartition("/")[2] for name in names]
+
+
+def _launches(program: str, word: str) -> bool:
+    """Whether a word has a program run something else, or do more than its name says."""
+    options = [*_OPTIONS[""].split(), *_OPTIONS.get(program, "").split()]
+    name = word.partition("=")[0]
+    if len(name) > 2 and name[:2] == "--":
+        return any(option.startswith(name) for option in options)
+    if program in ("make", "gmake") and "=" in word:
+        return True
+    bare = program == "tar" and word.isalpha()  # which needs no dash
+    joined = word[1:] if word[:1] == "-" else word if bare else ""
+    short = (option[1] for option in options if len(option) == 2)
+    return bool(_LAUNCHES.fullmatch(word)) or name in options or any(one in joined for one in short)
 
 
 class Verdict(NamedTuple):
@@ -237,44 +272,51 @@ def find_rule(rules: Sequence[Rule], request: PermitRequest) -> Verdict | None:
     allowing = [rule for rule in fitting if rule.decision == "allow"]
     if not request.command:
         plain = next((rule for rule in allowing if not rule.commands), None)
-        if plain is None or find_one_way(request):
+        if plain is None or request.tool in SHELLS or find_one_way(request):
             return None
-        strays = not _is_below(request, ".") if request.path else OUTSIDE in find_risks(request)
+        is_below = all(_leads_below(request, ".", one) for one in request.paths)
+        strays = not is_below if request.path else OUTSIDE in find_risks(request)
         return None if strays else Verdict(plain, ONCE)
     parts = split_command(request.command)
     found = [next((rule for rule in allowing if rule.allows(words)), None) for words in parts]
     if not found or found[0] is None or not all(found):
         return None
     lines = (request.command, " ".join(word for words in parts for word in words))
+    places = _find_places(request, parts)
     is_sure = (
-        _BESIDE.issuperset(request.values)
+        bool(places)
+        and _BESIDE.issuperset(request.values)
         and not any(rule.resembles(one) for rule in fitting for one in lines if rule.denies)
-        and not any(_strays(request, words[1:]) for words in parts)
+        and not any(_strays(at, words[1:]) for at in places for words in parts)
+        and not any(_uncovers(at, words) for at in places for words in parts)
         and not find_one_way(request)
     )
     return Verdict(found[0], ONCE) if is_sure else None
 
 
-def _is_below(request: PermitRequest, path: str) -> bool:
-    """Whether a request is about files below a folder of its project, and about no hidden one."""
-    return bool(request.paths) and all(_leads_below(request, path, one) for one in request.paths)
+def _find_places(request: PermitRequest, parts: Sequence[Sequence[str]]) -> list[PermitRequest]:
+    """The request in each folder that a part of it may run in; none where that is not certain."""
+    places = [request]
+    for words in (words for words in parts if words[0] in ("cd", "pushd", "popd")):
+        if len(words) != 2 or words[1][:1] in "-+" or len(places) > _MOST_PLACES:
+            return []
+        folders = [os.path.join(at.folder, words[1]) for at in places]
+        places += [msgspec.structs.replace(request, folder=folder) for folder in folders]
+    return places
 
 
 def _leads_below(request: PermitRequest, folder: str, path: str) -> bool:
     """Whether a path leads below a folder of the project, wherever links go, to nothing hidden."""
     root = project_root(request.folder) or request.folder
     whole = os.path.join(request.folder, path)
-    if not is_inside(os.path.join(root, folder), whole):
-        return False
+    if is_inside(root, os.path.expanduser("~")) or not is_inside(os.path.join(root, folder), whole):
+        return False  # a folder with a whole home in it is no project
     shown = os.path.relpath(os.path.realpath(whole), os.path.realpath(root))
     return not any(part.startswith(".") for part in shown.split(os.sep) if part != ".")
 
 
 def _strays(request: PermitRequest, words: Sequence[str]) -> bool:
-    """Whether a word of a command could be a file outside the project, or a hidden one.
-
-    What a pattern stands for is looked up: there may be links, and names that read as options.
-    """
+    """Whether a word of a command, or what its pattern finds, may be outside or hidden."""
     for word in words:
         pieces = [word, word[2:] if word[:1] == "-" else "", *re.split("[=,:@]", word)]
         if any(one[:1] == "~" or not _leads_below(request, ".", one) for one in pieces if one):
@@ -288,11 +330,25 @@ def _strays(request: PermitRequest, words: Sequence[str]) -> bool:
     return False
 
 
-def split_command(line: str) -> list[list[str]]:
-    """The commands that a line for a shell is made of, as words; none where that is not certain.
+def _uncovers(request: PermitRequest, words: Sequence[str]) -> bool:
+    """Whether a program goes through a folder in which something is hidden, or leads elsewhere."""
+    if not any(map(_SEARCHES.fullmatch, _programs(words))):
+        return False
+    whole = [os.path.join(request.folder, word) for word in words[1:]]
+    folders = list(filter(os.path.isdir, whole))
+    if not folders and any(re.match(r"-\w*[drR]|--(?:d|rec)", word) for word in words[1:]):
+        folders = [request.folder]
+    for number, (top, *names) in enumerate(one for each in folders for one in os.walk(each)):
+        paths = [os.path.join(top, name) for listed in names for name in listed]
+        hidden = any(os.path.basename(path)[0] == "." for path in paths)
+        strays = any(os.path.islink(p) and not _leads_below(request, ".", p) for p in paths)
+        if hidden or strays or number > _MOST_FOLDERS:
+            return True
+    return False
 
-    Variables, redirections, comments, grouping and nested substitutions are not taken apart.
-    """
+
+def split_command(line: str) -> list[list[str]]:
+    """The simple commands of a shell's line, as words; none where that is not certain."""
     if len(line) > _LONGEST or _UNREAD.search(line):
         return []
     line, inner = QUIET.sub(" ", line), list[list[str]]()
@@ -323,9 +379,6 @@ def split_command(line: str) -> list[list[str]]:
 def _rough_parts(line: str) -> list[list[str]]:
     """The same for what denies: however a line is written, each part of it counts."""
     return split_command(line) + [part.split() for part in _PARTS.split(line)]
-
-
-# -- trying a rule, and keeping it -----------------------------------------------------------------
 
 
 class Trial(NamedTuple):

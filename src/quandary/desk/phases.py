@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,15 +22,8 @@ from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, Store
 from quandary.formats import proof, tracks
 from quandary.formats.tracks import Kept, Passage
 from quandary.journal import chance, runs
-from quandary.journal.entries import (
-    Answered,
-    Called,
-    Noted,
-    Source,
-    Unreadable,
-    read_beginning,
-    sha256,
-)
+from quandary.journal import entries as bodies
+from quandary.journal.entries import Noted, Source, read_beginning, sha256
 from quandary.journal.history import history
 from quandary.model import track as rules
 from quandary.model.calls import Do, Done
@@ -50,31 +43,23 @@ _moves: msgspec.json.Decoder[Move] = msgspec.json.Decoder(Move)
 _REPAIR: dict[str, Any] = {"who": "policy", "through": "mending"}
 
 
-# -- a track as the journal has it ---------------------------------------------------------------
-
-_NAME = "track\n"
-"""Begins the name by which the declaration of a track is found; its folder follows."""
-_APPROVAL = "approval\n"
-"""Begins the name of the run that used an approval; the gate follows in which it was given."""
+_NAME = "track\n"  # begins the name of a declaration; the folder of its track follows
+_APPROVAL = "approval\n"  # begins the name of the run that used one; the run of its gate follows
 _MOVED, _FINISHED = "moved", "finished"
 
 
 class Ledger(NamedTuple):
-    """A track as the journal has it: how it was declared, and where its moves led.
-
-    It is the run of `phase start`. Every move is noted behind it, and whatever was approved before
-    its newest entry is used up or out of date.
+    """A track as the journal has it: how it was declared, and where its moves led. It is the run of
+    `phase start`. Every move is noted behind it, and whatever was approved before its newest entry
+    is used up or out of date.
     """
 
     row: Run
     phases: tuple[Phase, ...]
-    label: str
-    """Where the track stands; nothing before any phase has begun."""
-    last: str = ""
-    """The run and the deed that moved it last."""
+    label: str  # where the track stands; nothing before any phase has begun
+    last: str = ""  # the run and the deed that moved it last
     finished: bool = False
-    adopted: bool = False
-    """Whether it was declared by its file alone, before the journal first saw it."""
+    adopted: bool = False  # declared by its file alone, before the journal first saw it
 
 
 def read_ledger(store: Store, folder: str) -> Ledger | None:
@@ -86,8 +71,8 @@ def read_ledger(store: Store, folder: str) -> Ledger | None:
     began = arguments_of(store, run)
     if "phases" not in began:
         raise StoreError(f"run {run} declared this track and its text is gone; see quandary verify")
-    bodies = [entry.read() for entry in store.entries(run, upto=row.n)]
-    moves = [b for b in bodies if isinstance(b, Noted) and b.kind in (_MOVED, _FINISHED)]
+    every = (entry.read() for entry in store.entries(run, upto=row.n))
+    moves = [b for b in every if isinstance(b, Noted) and b.kind in (_MOVED, _FINISHED)]
     declared = msgspec.convert(began["phases"], tuple[Phase, ...])
     if not moves:
         return Ledger(row, declared, began["current"], adopted=began["adopted"])
@@ -123,7 +108,6 @@ def start_track(store: Store, name: str, given: str, where: str, source: Source)
 
 def _require_guards(name: str, ledger: Ledger | None, track: Track) -> None:
     """Refuse to declare a track anew so that a way could lead past what only a person may open.
-
     Until it is finished, the new phases ask for a person wherever the old ones do, and there are no
     others.
     """
@@ -167,10 +151,7 @@ def _open_ledger(
 
 
 def _as_recorded(kept: Kept, ledger: Ledger) -> Kept:
-    """The track with its phases as they were declared, and those that were added since.
-
-    The file can ask for a person where the declaration does not, and never the other way round.
-    """
+    """The track as it was declared; its file can ask for a person more often, and never less."""
     declared = {phase.label for phase in ledger.phases}
     asking = {phase.label for phase in kept.track.phases if phase.approval}
     strict = (
@@ -214,13 +195,6 @@ def _note_move(
     runs.note_behind(store, ledger.row, kind, mark, label, text, **source._asdict())
 
 
-def _mark(run: str, deed: str) -> str:
-    return f"{run} {deed}"
-
-
-# -- moves as the journal has them ---------------------------------------------------------------
-
-
 class Ordered(NamedTuple):
     """A move that a run ordered, and whose word it was."""
 
@@ -228,10 +202,8 @@ class Ordered(NamedTuple):
     move: Move
     source: Source
     at: str
-    in_person: bool = False
-    """Whether a person chose it in this very run, with their own hand."""
-    counts: bool = True
-    """Whether the choice stands; it may have been amended."""
+    in_person: bool = False  # whether a person chose it in this very run, with their own hand
+    counts: bool = True  # whether the choice stands; it may have been amended
 
     @property
     def allowed_by(self) -> Source:
@@ -243,12 +215,12 @@ def ordered_moves(store: Store, run: str) -> list[Ordered]:
     """Every move that a run ordered, whether or not it came about."""
     found, own = [], False
     entries = store.entries(run)
-    bodies = [entry.read() for entry in entries]
-    counting = history(bodies).counting
-    for entry, body in zip(entries, bodies, strict=True):
-        if isinstance(body, Answered):
+    every = [entry.read() for entry in entries]
+    counting = history(every).counting
+    for entry, body in zip(entries, every, strict=True):
+        if isinstance(body, bodies.Answered):
             own = body.source.in_person and not body.origin
-        elif isinstance(body, Called) and body.deed == "move-phase":
+        elif isinstance(body, bodies.Called) and body.deed == "move-phase":
             move = _moves.decode(getattr(entry.read_matter().sent, "argument", ""))
             own = own and body.source.in_person
             found.append(Ordered(run, move, body.source, body.at, own, body.key in counting))
@@ -270,22 +242,21 @@ def _way(move: Move) -> tuple[object, ...]:
 def run_named_in(store: Store, text: str) -> str | None:
     """The run that a reason names: by its whole id, or by the beginning of it and nothing else."""
     found = _RUN.search(text)
-    try:
+    with suppress(NotFound):
         return runs.find_run(store, found[0] if found else text)
-    except NotFound:
-        return None
+    return None
 
 
 def who_let_pass(
     store: Store | None, folder: str, passage: Passage
 ) -> tuple[tuple[str, str, str], bool]:
     """Who let a track pass, and whether the journal says so; else it is the track's own word."""
-    source = _find_in_journal(store, folder, passage) if store is not None and passage.run else None
+    source = _find_in_journal(store, folder, passage) if store is not None else None
     return source or (passage.who, passage.through, passage.by), source is not None
 
 
 def _find_in_journal(store: Store, folder: str, passage: Passage) -> Source | None:
-    row = store.run(passage.run)
+    row = store.run(passage.run) if passage.run else None
     if row is None or row.flow not in FLOWS:
         return None
     began, arguments = read_beginning(store, row.id)
@@ -299,9 +270,6 @@ def _find_in_journal(store: Store, folder: str, passage: Passage) -> Source | No
     return None
 
 
-# -- a track, as it stands -----------------------------------------------------------------------
-
-
 def folder_of(name: str) -> str:
     """The folder of a track, under the one name that the journal knows it by."""
     try:
@@ -312,7 +280,6 @@ def folder_of(name: str) -> str:
 
 def open_track(store: Store, name: str, *, adopting: bool = False) -> tuple[str, Kept, list[str]]:
     """The folder of a track, the track as it stands, and what could not be repaired of its record.
-
     What was chosen at a gate and never done is carried out first, and the record of commands that
     were killed on the way is completed. With `adopting`, a track of before gets a declaration.
     """
@@ -327,9 +294,8 @@ def open_track(store: Store, name: str, *, adopting: bool = False) -> tuple[str,
 
 
 def _repair(store: Store, folder: str) -> tuple[Kept, Ledger | None]:
-    """Complete the record of commands that were killed on the way, of a track that is locked.
-
-    A move that the file has was made, if it led where the journal says that the command was to go.
+    """Complete the record of commands that were killed on the way, of a track that is locked. A
+    move that the file has was made, if it led where the journal says that the command was to go.
     One that it has not never will be: its command is gone. Only where a person approved of it, and
     the track stands as it did, does it wait for that command to be given again.
     """
@@ -338,7 +304,7 @@ def _repair(store: Store, folder: str) -> tuple[Kept, Ledger | None]:
     why = "the command was interrupted before the track had moved"
     for row in unfinished_runs(store, folder, "phase"):
         passage, began = made.get(row.id), arguments_of(store, row.id)
-        grant, mark = str(began.get("approval") or ""), _mark(row.id, str(row.key))
+        grant, mark = str(began.get("approval") or ""), f"{row.id} {row.key}"
         is_noted = ledger is None or ledger.last == mark
         holds = bool(grant) and ledger is not None and _holds(store, grant, ledger)
         is_made = passage is not None and passage.phase == began["to"]
@@ -359,17 +325,16 @@ def _holds(store: Store, grant: str, ledger: Ledger) -> bool:
 
 
 def finish_gates(store: Store, folder: str) -> list[str]:
-    """Carry out what was chosen at a gate and never done; call it with the track unlocked.
-
-    What is given back is what cannot be done, in words. A store that is gone for a moment is no
-    such thing: whoever went on from there would move the track twice.
+    """Carry out what was chosen at a gate and never done; call it with the track unlocked. What is
+    given back is what cannot be done, in words. A store that is gone for a moment is no such thing:
+    whoever went on from there would move the track twice.
     """
     stuck = []
     for row in list(unfinished_runs(store, folder, "gate")):
         try:
             runs.advance(store, row.id, **_REPAIR, deeds=actions(store, row.id))
         except QuandaryError as error:
-            if isinstance(error, StoreError) and not isinstance(error, Unreadable):
+            if isinstance(error, StoreError) and not isinstance(error, bodies.Unreadable):
                 raise
             stuck.append(f"run {row.id} was interrupted and cannot be resumed: {error}")
     return stuck
@@ -380,9 +345,6 @@ def unfinished_runs(store: Store, folder: str, *flows: str) -> Iterator[Run]:
     for row in store.each_run(waits="house"):
         if row.flow in (flows or FLOWS) and arguments_of(store, row.id).get("folder") == folder:
             yield row
-
-
-# -- quandary phase go ---------------------------------------------------------------------------
 
 
 def move_track(
@@ -421,10 +383,7 @@ def move_track(
 def find_gaps(
     folder: str, due: Iterable[Field], values: dict[str, Any], base: str = os.curdir
 ) -> Gaps:
-    """What the proof lacks; paths start from the track's folder or the caller's.
-
-    They lead to something below the track's folder, by whatever way.
-    """
+    """What the proof lacks; its paths lead to something below the track's folder."""
 
     def exists(path: str) -> bool:
         named = (os.path.join(place, path) for place in (folder, base))
@@ -454,10 +413,10 @@ def _carry_out(
         "approval": grant,
         "context": f"{os.path.basename(folder)}: {way}",
     }
-    project, who = project_of(os.curdir), source._asdict()
+    who = source._asdict()
     # An approval is used by beginning, and once: a command that was killed there is resumed.
     name = _APPROVAL + grant if grant else ""
-    kind: dict[str, Any] = {"project": project, "name": name, "once": bool(grant)}
+    kind: dict[str, Any] = {"project": project_of(os.curdir), "name": name, "once": bool(grant)}
     state = runs.begin(store, "phase", arguments, **kind, **who)
     proof = arguments_of(store, state.run)["proof"]
     passage = msgspec.structs.replace(passage, run=state.run, proof=proof)
@@ -470,7 +429,7 @@ def _carry_out(
         except QuandaryError as error:
             return Done(deed.key, error=str(error))
         written = True
-        _note_move(store, ledger, _mark(state.run, deed.key), transition.target.label, source)
+        _note_move(store, ledger, f"{state.run} {deed.key}", transition.target.label, source)
         return Done(deed.key)
 
     try:
@@ -486,10 +445,7 @@ def _carry_out(
 def _find_grant(
     store: Store, folder: str, kept: Kept, ledger: Ledger, transition: Transition
 ) -> Ordered | None:
-    """The choice of a person that lets a transition pass, where it needs one or names one.
-
-    It is approval that an agent cannot give itself.
-    """
+    """The choice of a person that lets a transition pass, where it needs one or names one."""
     if transition.needs_person or transition.reason:
         store.require_newest()
     run = run_named_in(store, transition.reason) if transition.reason else None
@@ -515,7 +471,6 @@ def _find_grant(
 
 
 def _refusal(transition: Transition) -> str:
-    """What cannot be done without a person, and why."""
     passed = transition.guards[0]
     verb = "left" if passed.label == getattr(transition.source, "label", "") else "passed over"
     return f"{passed.title} can be {verb} only on a person's own word"
@@ -523,7 +478,6 @@ def _refusal(transition: Transition) -> str:
 
 def _is_current(store: Store, chosen: Ordered, ledger: Ledger) -> bool:
     """Whether a gate was not used, and its track not moved or declared anew since it was begun.
-
     What it saw of the ledger is sealed in it, and the order of entries of different runs is not. A
     gate of before is one of a track that the journal has adopted; it counts until the first move,
     unless it was used then.
@@ -555,9 +509,6 @@ def _title(phase: rules.Phase | None) -> str:
     return phase.title if phase is not None else ""
 
 
-# -- what a gate has done ------------------------------------------------------------------------
-
-
 def make_move(store: Store, run: str, deed: Do) -> Done:
     """Do what a gate decided, once: a repeated deed finds its own entry in the history."""
     move = _moves.decode(deed.argument)
@@ -565,7 +516,12 @@ def make_move(store: Store, run: str, deed: Do) -> Done:
     if chosen is None:
         return Done(deed.key, error="the journal does not have this move")
     store.require_newest()
-    with _wait_for(move.folder, run):
+    with ExitStack() as held:
+        try:
+            held.enter_context(tracks.lock(move.folder))
+        except Rejected as busy:
+            remedy = f"what was chosen is recorded, and `quandary next {run}` carries it out"
+            raise StoreError(f"{busy}; {remedy}") from None
         found = tracks.load(move.folder), read_ledger(store, move.folder)
         kept, ledger = _open_ledger(store, move.folder, *found)
         try:
@@ -575,24 +531,12 @@ def make_move(store: Store, run: str, deed: Do) -> Done:
     return Done(deed.key, text=msgspec.json.encode(outcome).decode())
 
 
-@contextmanager
-def _wait_for(folder: str, run: str) -> Iterator[None]:
-    """Lock a track; who cannot is told that what was chosen is recorded all the same."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(tracks.lock(folder))
-        except Rejected as busy:
-            remedy = f"what was chosen is recorded, and `quandary next {run}` carries it out"
-            raise StoreError(f"{busy}; {remedy}") from None
-        yield
-
-
 def _judge_and_move(
     store: Store, key: str, move: Move, chosen: Ordered, kept: Kept, ledger: Ledger
 ) -> dict[str, Any]:
     """What came of a move, for the flow that asked for it: where the track is, or what it lacks."""
     last = kept.history[-1] if kept.history else None
-    mark = _mark(chosen.run, key)
+    mark = f"{chosen.run} {key}"
     is_noted = ledger.last == mark  # by a process that was killed before it recorded the outcome
     is_made = last is not None and (last.run, last.phase) == (chosen.run, move.target)
     if last is not None and is_made and (is_noted or ledger.adopted):
@@ -635,19 +579,13 @@ def _judge_and_move(
     return {"phase": passage.phase, "proven": len(passage.proof)}
 
 
-# -- what a phase has made -----------------------------------------------------------------------
-
 MOST = 400
 _PEEK = 4096
-_GATES = 200
-"""As many runs are looked through for earlier reviews."""
+_GATES = 200  # as many runs are looked through for earlier reviews
 
 
 def list_artifacts(store: Store, deed: Do, *, first_lines: bool) -> Done:
-    """The artifacts of a track, when it was looked, and what people said of them before.
-
-    The first line of each stands beside it, if it may be shown and git does not ignore the file.
-    """
+    """The artifacts of a track, when it was looked, and what people said of them before."""
     folder = deed.argument
     reviewed = _list_reviews(store, folder)
     found = list(_files(folder))
@@ -664,10 +602,7 @@ def list_artifacts(store: Store, deed: Do, *, first_lines: bool) -> Done:
 
 
 def digest_artifacts(store: Store, folder: str) -> dict[str, str]:
-    """The artifacts of a track, each with the digest of its content; many more as one.
-
-    Of files whose names look the same, the digests are joined.
-    """
+    """The artifacts of a track, each with the digest of its content; many more as one."""
     own = {os.path.realpath(store.path) + end for end in ("", "-wal", "-shm", "-journal")}
     found = dict[str, str]()
     for path in _files(folder):

@@ -12,11 +12,19 @@ import msgspec
 from quandary.desk.begin import Beginning, Showing
 from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.flows import wording
-from quandary.flows.step_plans import TIMEOUT, Defaults, Planned, most_calls, plan
-from quandary.flows.walk import Budget, Terms, values_of
+from quandary.flows.walk import (
+    TIMEOUT,
+    Budget,
+    Defaults,
+    Planned,
+    Terms,
+    most_calls,
+    plan,
+    values_of,
+)
 from quandary.journal.entries import read_beginning, read_document
 from quandary.model.calls import HUMAN, is_human
-from quandary.model.chart import Chart, named
+from quandary.model.chart import named
 from quandary.model.text import count, printable
 from quandary.settings import Settings, read_settings
 from quandary.settings.agents import Agent, Catalogue, permit, tell_permission, words
@@ -24,9 +32,6 @@ from quandary.settings.agents import Agent, Catalogue, permit, tell_permission, 
 if TYPE_CHECKING:
     from quandary.journal.store import Store
     from quandary.model.asks import Item
-
-
-# -- what holds where the chart says nothing -----------------------------------------------------
 
 
 def defaults_of(settings: Settings, said: Mapping[str, Any]) -> Defaults:
@@ -75,22 +80,17 @@ def _one_of(settings: Settings, name: str, words: tuple[str, str]) -> str:
     return said
 
 
-# -- the plan --------------------------------------------------------------------------------------
-
-
 class Plan(NamedTuple):
     """Everything that is known before anything is spent."""
 
     chart: str
     steps: list[Planned]
-    commands: dict[str, list[str]]
-    """The command line of every agent that may be asked."""
+    commands: dict[str, list[str]]  # the command line of every agent that may be asked
     errors: list[str]
     warnings: list[str]
     unreachable: list[str]
     most_calls: int
-    permissions: dict[str, dict[str, str]]
-    """What each of them may change when it works, and when it checks others."""
+    permissions: dict[str, dict[str, str]]  # what each may change, at work and as a judge
 
     def require_sound(self) -> None:
         """Refuse a plan with errors in it, and say all of them."""
@@ -118,14 +118,10 @@ class Plan(NamedTuple):
         return "\n".join(map(printable, lines)) + "\n"
 
     def _may(self, name: str) -> str:
-        """What an agent may change, in words."""
         told = self.permissions[name]
-        work, check = (_MAY.get(told.get(role, "")) for role in ("work", "check"))
-        return (
-            f"{work}; {check} when it checks"
-            if work and check and work != check
-            else (work or check or "")
-        )
+        work, check = (_MAY.get(told.get(role, ""), "") for role in ("work", "check"))
+        both = work and check not in ("", work)
+        return f"{work}; {check} when it checks" if both else work or check
 
 
 _MAY = {
@@ -140,7 +136,6 @@ _SHOWN = (
 
 
 def _about(step: Planned) -> Iterator[str]:
-    """What is to be known of a step, in lines."""
     if not step.asks:
         return
     who = ", ".join(step.votes) if step.votes else step.cli or "nobody"
@@ -194,10 +189,7 @@ def prepare_walk(
     said: Mapping[str, Any],
     here: bool = True,
 ) -> Walk:
-    """Read a chart and plan what a walk of it would do. What is said goes before the settings.
-
-    What is not walked `here` needs neither its folder nor any programs on this machine.
-    """
+    """Read a chart and plan a walk of it; not walked `here`, it needs no folder and no programs."""
     from quandary.formats import charts  # noqa: PLC0415 - only for charts
 
     folder = work_folder(workdir, here=here)
@@ -218,13 +210,15 @@ def prepare_walk(
     errors += refused
     warnings = [loaded.said(p) for p in loaded.problems if p.severity == "warning"]
     calls = most_calls(loaded.chart, steps, defaults)
+    reached = {(step.page, step.id) for step in steps}
+    pages = [page for page in loaded.chart.pages if any(page.id == on for on, _ in reached)]
     planned = Plan(
         loaded.chart.name,
         steps,
         commands,
         list(dict.fromkeys([*errors, *missing])),
         [*warnings, *unfilled],
-        _unreachable(loaded.chart, steps),
+        [named(s) for page in pages for s in page.steps if (page.id, s.id) not in reached],
         calls if budget.max_calls is None else min(calls, budget.max_calls),
         permissions,
     )
@@ -299,18 +293,10 @@ def _commands(
     return commands, permissions, list(dict.fromkeys(missing))
 
 
-def _unreachable(chart: Chart, steps: Iterable[Planned]) -> list[str]:
-    """Steps of the pages that a run can come to, which it cannot come to."""
-    reached = {(step.page, step.id) for step in steps}
-    pages = [page for page in chart.pages if any(page.id == on for on, _ in reached)]
-    return [named(s) for page in pages for s in page.steps if (page.id, s.id) not in reached]
-
-
 def _unfilled(steps: Iterable[Planned], items: Sequence[Item]) -> tuple[list[str], list[str]]:
-    """Slots for a field that an item lacks: what is said of them, and what is refused.
-
-    Double braces mean something in many languages, so an agent may be meant to see them. A person
-    is not, and of nothing in particular nobody is told anything.
+    """Slots for a field that an item lacks: what is said of them, and what is refused. Double
+    braces mean something in many languages, so an agent may be meant to see them. A person is not,
+    and of nothing in particular nobody is told anything.
     """
     wanting: dict[str, tuple[str, bool]] = {}
     for step in steps:

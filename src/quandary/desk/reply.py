@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from quandary.desk.authority import (
-    Caller,
-    HandRefused,
-    is_from_elsewhere,
-    may,
-    may_see_files,
-    require_may,
-    require_shown,
-)
+from quandary.desk import authority
+from quandary.desk.authority import Caller, may_see_files, require_may
 from quandary.errors import AlreadyAnswered, Diverged, QuandaryError, Rejected
 from quandary.flows.proposals import MOST_OPTIONS
 from quandary.journal import chance, runs
@@ -37,8 +30,7 @@ if TYPE_CHECKING:
     from quandary.model.tree import Extra
 
 LARGEST_REFERENCE = 256 * 1024
-RESUMED = "resumed"
-"""The kind of the note that says who had a run resumed."""
+RESUMED = "resumed"  # the kind of the note that says who had a run resumed
 
 
 def read_text(text: str, question: Question, mode: str) -> Reading:
@@ -51,9 +43,6 @@ def read_text(text: str, question: Question, mode: str) -> Reading:
 arguments_of = runs.arguments_of
 
 
-# -- replies -------------------------------------------------------------------------------------
-
-
 def reply(
     store: Store,
     caller: Caller,
@@ -62,10 +51,9 @@ def reply(
     to: str | None,
     proposed: str | None = None,
 ) -> tuple[State, Reply | Outcome, dict[str, Any]]:
-    """Record what was sent as a reply to what a run waits for, if that still waits.
-
-    Where the run stands then, what the reply meant, and what the run was begun with. `proposed` is
-    what its sender thinks that the words mean.
+    """Record what was sent as a reply to what a run waits for, if that still waits. Where the run
+    stands then, what the reply meant, and what the run was begun with. `proposed` is what its
+    sender thinks that the words mean.
     """
     opened = runs.open_run(store, run)
     key, ask = opened.state.key, require_waiting(opened.state, to)
@@ -77,7 +65,6 @@ def propose(
     store: Store, caller: Caller, run: str, words: str, proposed: str, to: str | None
 ) -> State:
     """Record what a person said, with what that may mean; they are asked about it in any case.
-
     Nobody answers like that: words that name another option, or that speak against this one, are
     refused.
     """
@@ -89,14 +76,11 @@ def propose(
         raise QuandaryError(f"{len(ask.questions)} questions wait; name one of ask.keys with to")
     question = (ask.question(to) if to else None) or ask.questions[0]
     said = Answer(question.key, text=words.strip(), raw=words)
-    answer, meant = (
-        returns.add_proposal(said, question, proposed),
-        read_text(words, question, "plain"),
-    )
-    named = (
-        ", ".join(meant.codes) if meant.kind == "pick" and meant.codes != answer.proposed else ""
-    )
-    against = "; ".join(answer.barred.values()) or (f"they name {named}" if named else "")
+    answer = returns.add_proposal(said, question, proposed)
+    meant = read_text(words, question, "plain")
+    other = meant.codes if meant.kind == "pick" and meant.codes != answer.proposed else ()
+    named = f"they name {', '.join(other)}" if other else ""
+    against = "; ".join(answer.barred.values()) or named
     if against or meant.kind not in ("pick", "own-words", "ambiguous"):
         why = against or "they are no answer"
         raise Rejected(f"{proposed} cannot be proposed for these words: {why}; the question waits")
@@ -126,10 +110,7 @@ def read_reply(
     to: str | None = None,
     proposed: str | None = None,
 ) -> Reply | Outcome:
-    """What a reply to an Ask means; plain text answers the question that is named.
-
-    The `arguments` are those that the run was begun with. One option can be `proposed` for it.
-    """
+    """What a reply to an Ask means; plain text answers the question that is named."""
     from quandary.desk import returns  # noqa: PLC0415 - not every command asks
 
     text = data.decode(errors="replace") if isinstance(data, bytes) else data
@@ -159,10 +140,7 @@ def record_reply(
     token: str = "",
     sent: str = "",
 ) -> State:
-    """Record a reply and do what the house has to do itself.
-
-    With a token it is recorded once; `sent` is the digest of what came with it.
-    """
+    """Record a reply, once where it has a token, and do what the house has to do itself."""
     name = run if isinstance(run, str) else run.id
     require_may_answer(store, caller, name)
     if store.shared is not None and store.require_run(name).flow == "walk":
@@ -205,7 +183,7 @@ def require_may_answer(store: Store, caller: Caller, run: str) -> None:
     """Refuse whoever may not answer; a run keeps it where that was a terminal of an agent."""
     try:
         require_may(caller, "answer")
-    except HandRefused as refused:
+    except authority.HandRefused as refused:
         note = Note("refused", f"No answer was taken at a terminal: {refused.seen}.")
         with suppress(AlreadyAnswered):
             runs.note(store, run, note, who="agent", through="terminal")
@@ -213,10 +191,7 @@ def require_may_answer(store: Store, caller: Caller, run: str) -> None:
 
 
 def repeat(store: Store, caller: Caller, run: str, token: str, sent: str) -> State | None:
-    """What came of just this reply, where it was recorded before; nothing where it was not.
-
-    What the house was interrupted at then, it does now.
-    """
+    """What came of this reply, where it was recorded before; what was interrupted is done now."""
     before = runs.replied(store, run, token, sent)
     return finish(store, caller, before) if before is not None else None
 
@@ -236,10 +211,7 @@ def play_script(store: Store, caller: Caller, state: State, entries: list[Any]) 
 def advise(
     store: Store, caller: Caller, run: str, text: str, offers: tuple[Extra, ...], to: str | None
 ) -> State:
-    """Answer a person's follow-up question. Advice is never an answer to ours.
-
-    A letter that stands for something already would be read as that, so it is refused.
-    """
+    """Answer a person's follow-up question; advice is never an answer to ours."""
     state = runs.look(store, run)
     ask = require_waiting(state, to)
     question = (ask.question(to) if to else None) or ask.questions[0]
@@ -276,7 +248,7 @@ def snooze(store: Store, caller: Caller, run: str, until: datetime, to: str | No
     if until <= chance.now():
         raise Rejected("that moment is over; choose a later one")
     note, moment = Note(SNOOZED, f"until {until:%Y-%m-%d %H:%M}"), chance.stamp(until)
-    return runs.note(store, run, note, to=to, until=moment, **caller.source)
+    return runs.note(store, run, note, to=to, until=moment, **caller.source).state
 
 
 def undo(store: Store, caller: Caller, run: str, key: str | None = None) -> State:
@@ -289,9 +261,6 @@ def withdraw(store: Store, caller: Caller, run: str, why: str) -> State:
     """End a run that nobody needs any more."""
     require_may(caller, "withdraw")
     return runs.withdraw(store, run, why, **caller.source)
-
-
-# -- resumption ----------------------------------------------------------------------------------
 
 
 def finish(store: Store, caller: Caller, state: State) -> State:
@@ -319,11 +288,8 @@ def resume(store: Store, caller: Caller, run: str, walks: Walks | None) -> State
 
 
 def follow(caller: Caller, state: State, walks: Walks) -> None:
-    """Have agents called where they are next, if whoever brought the run there may start them.
-
-    Whom the user has read replies is the user's own word, whoever replied.
-    """
-    if state.flow != "walk" or may(caller, "start agents"):
+    """Have agents called where they are next, if whoever brought the run there may start them."""
+    if state.flow != "walk" or authority.may(caller, "start agents"):
         walks.follow(state)
 
 
@@ -334,7 +300,6 @@ def have_read(state: State, walks: Walks | None) -> None:
 
 
 def _prepare(store: Store, caller: Caller, run: str) -> State:
-    """The run, waiting for its agents."""
     state = runs.look(store, run)
     if state.status == "failed":
         try:
@@ -345,17 +310,11 @@ def _prepare(store: Store, caller: Caller, run: str) -> State:
         raise Rejected(f"run {run} is {state.status}; there is nothing to resume")
     if state.ask is not None:
         raise Rejected(f"run {run} waits for an answer; it resumes when somebody has given it")
-    return runs.note(store, run, Note(RESUMED, "It is resumed."), **caller.source)
-
-
-# -- what the house does itself ------------------------------------------------------------------
+    return runs.note(store, run, Note(RESUMED, "It is resumed."), **caller.source).state
 
 
 def actions(store: Store, run: str) -> Callable[[Do], Done | None]:
-    """What flows have done for a run; as a crash may follow, each action bears being repeated.
-
-    A permit is used by whoever has it, and waits for that.
-    """
+    """What flows have done for a run; as a crash may follow, each action bears being repeated."""
 
     def do(deed: Do) -> Done | None:
         if deed.deed == "use":
@@ -366,7 +325,7 @@ def actions(store: Store, run: str) -> Callable[[Do], Done | None]:
             except Rejected as refused:
                 return Done(deed.key, error=str(refused))
         if deed.deed == "prune":
-            from quandary.journal.pruning import do_prune  # noqa: PLC0415 - hardly ever
+            from quandary.journal.archive import do_prune  # noqa: PLC0415 - hardly ever
 
             return do_prune(store, deed)
         from quandary.desk import phases  # noqa: PLC0415 - only at gates
@@ -415,8 +374,8 @@ def _read_reference(store: Store, run: str, named: str) -> str:
         raise Rejected(f"{named or '@'} is not below the working folder")
     path = os.path.realpath(os.path.join(folder, named))
     try:
-        if any(map(is_from_elsewhere, sources)):
-            require_shown(store.require_run(run), folder, path)
+        if any(map(authority.is_from_elsewhere, sources)):
+            authority.require_shown(store.require_run(run), folder, path)
         if os.path.exists(path) and not os.path.isfile(path):
             raise Rejected(f"{named} cannot be shown: not a file")
         if os.path.getsize(path) > LARGEST_REFERENCE:

@@ -30,7 +30,7 @@ from msgspec import ValidationError, convert
 from msgspec.structs import replace
 
 from quandary.desk import sheets
-from quandary.desk.values import check_values, name_values, read_typed, take_values
+from quandary.desk.sheets import check_values, name_values, read_typed, take_values
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.model.asks import (
     Annotation,
@@ -42,6 +42,7 @@ from quandary.model.asks import (
     Reply,
     read_annotations,
 )
+from quandary.model.text import is_blank
 from quandary.model.tree import OTHER
 
 if TYPE_CHECKING:
@@ -52,10 +53,10 @@ if TYPE_CHECKING:
 _ENTRY = frozenset({"picked", "text", "values", "option_label", "free_text", "user_answer"})
 _SHAPES = 'the tool\'s response, {"answers": [{"key", "picked", "text", "comment"}]}, or plain text'
 LISTED = '"proposed": "CODE" beside the text of each answer'
+_MARKED = re.compile(r"\[(?!(?:true|false|null)\])[^\W\d]\w*\]")  # a code, and no list of JSON
 _LONE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
-NOTE = "user_note: "
-"""Read: what Codex puts before the note in a list of answers."""
+NOTE = "user_note: "  # read: what Codex puts before the note in a list of answers
 
 _SAID = (
     # The sentence about declining is what several hosts say when their box was closed, or was
@@ -83,24 +84,23 @@ _ANSWERED = re.compile(
 )
 _RESPONDED = re.compile(r"the user responded:\s*", re.IGNORECASE)
 _CLOSINGS = ("You can now continue", "Read the answers carefully")
-_SEGMENT = re.compile(
-    r'(?:"(?P<value>.*?)"|\(no option selected\))'
-    r"(?: selected preview:\n.*?)?(?: (?:user )?notes: (?P<notes>.*))?",
-    re.DOTALL,
+_SEGMENT = (
+    r'(?s)(?:"(?P<value>.*?)"|\(no option selected\))'
+    r"(?: selected preview:\n.*?)?(?: (?:user )?notes: (?P<notes>.*))?"
 )
 
 
 def parse(
     data: bytes | str | dict[str, Any], ask: Ask, read: Read, *, as_text: bool = False
 ) -> Reply | Outcome:
-    """What a reply to an Ask means; `read(text, question, mode)` reads what was typed.
-
-    The mode is plain where the question was shown as text, as an advisory one always is: its
-    choices are numbered, and people reply in words. For a form it is strict.
+    """What a reply to an Ask means; `read(text, question, mode)` reads what was typed. The mode is
+    plain where the question was shown as text, as an advisory one always is: its choices are
+    numbered, and people reply in words. For a form it is strict.
     """
     try:
-        text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
+        text = data.decode() if isinstance(data, bytes) else data
         if isinstance(text, str):
+            text = text.removeprefix("\ufeff")
             text.encode()
     except UnicodeError:
         raise ParseError("the reply is not UTF-8 text") from None
@@ -109,10 +109,7 @@ def parse(
 
 
 def parse_response(response: object, shown: Sequence[Sheet], read: Read) -> Reply | Outcome:
-    """What a host's response means, given as JSON data, to questions that the host itself asked.
-
-    There is no menu behind their Other, so that even "Other" is what the person said.
-    """
+    """What a host's response means to its own questions, behind whose Other there is no menu."""
     reader = _ReplyReader(shown, read)
     reader.others = ()
     return reader.parse(response)
@@ -135,18 +132,16 @@ class _ReplyReader:
         except RecursionError:
             raise ParseError("the reply is nested too deeply to be read") from None
 
-    # -- the shapes of a whole reply -------------------------------------------------------------
-
     def parse_text(self, text: str) -> Reply | Outcome:
         """JSON, a host's own sentence, or what the person typed."""
         text = text.strip()
-        if not text or text == "null":
+        if is_blank(text) or text == "null":
             return Outcome("error", "nothing came back")
         if outcome := parse_refusal(text):
             return outcome
         if answers := parse_sentence(text, [sheet.text for sheet in self.sheets]):
             return self.parse_data(answers)
-        if text[0] in "{[":
+        if text[0] in "{[" and not _MARKED.match(text):
             return self.parse_data(load_json(text))
         if text[0] == '"':
             import json  # noqa: PLC0415 - not every reply is JSON
@@ -268,8 +263,6 @@ class _ReplyReader:
                 answer = add_proposal(answer, sheet.question, told["proposed"])
             self.enter(sheet, answer)
 
-    # -- plain text --------------------------------------------------------------------------------
-
     def parse_words(self, text: str) -> Reply | Outcome:
         """What was typed, for the only question or for those that its lines name."""
         marked = self._split_by_question(text)
@@ -304,7 +297,6 @@ class _ReplyReader:
 
     def _names(self) -> dict[str, Sheet]:
         """What a line can begin with: the item's id, title or header, the key, or the number.
-
         Numbers count only where they cannot be taken for ids; to a single question they would
         rather be an option's, and a title could be one. A name of two questions is the name of
         neither, nor is a word that an option has. The longest come first.
@@ -329,8 +321,6 @@ class _ReplyReader:
             for name in sorted(names, key=lambda name: (-len(name), name))
             if len(names[name]) == 1 and name.casefold() not in taken
         }
-
-    # -- the answer to one question ----------------------------------------------------------------
 
     def read_entry(self, sheet: Sheet, entry: dict[str, Any]) -> Answer | None:
         """An entry of a list of answers, ours or a host's."""
@@ -411,10 +401,9 @@ class _ReplyReader:
         return self.join_picks(sheet, chosen, ", ".join(typed))
 
     def read_text(self, sheet: Sheet, text: str, *, typed: bool = False) -> Answer | None:
-        """A value that a host gives, or a line that was typed.
-
-        In a multi-select value labels stand first, joined with commas, and what was typed last; a
-        typed line is either all labels or words to be read.
+        """A value that a host gives, or a line that was typed. In a multi-select value labels stand
+        first, joined with commas, and what was typed last; a typed line is either all labels or
+        words to be read.
         """
         text = text.strip()
         codes = sheet.codes
@@ -431,15 +420,12 @@ class _ReplyReader:
         answer = self.read_words(sheet, text)
         codes = dict.fromkeys(picked)
         chosen = [code for code in (*codes, *answer.picked) if code]
-        if chosen and "" in codes and answer.blank and sheet.question.menu:
-            behind = (choice.code.partition("/") for choice in sheet.question.named)
-            chosen += [code for code, slash, _ in behind if slash][:1]
+        if chosen and "" in codes and answer.blank:
+            chosen += filter(None, [sheet.question.behind_other])
         return replace(answer, picked=tuple(dict.fromkeys(chosen)))
 
     def read_words(self, sheet: Sheet, text: str) -> Answer:
-        """A label as it was shown is that choice, no more than "Other" is Other left blank, and
-        the rest is read.
-        """
+        """A label as shown is that choice, "Other" alone is left blank, and the rest is read."""
         text = text.strip()
         key, codes = sheet.question.key, sheet.codes
         if text in codes:
@@ -458,8 +444,6 @@ class _ReplyReader:
     def is_other(self, text: str) -> bool:
         """Whether it is a host's own word for Other, with nothing said beside it."""
         return bool(self.others) and sheets.is_other(text)
-
-    # -- which question, and the end ---------------------------------------------------------------
 
     def find_sheet(self, name: str) -> Sheet | None:
         line = " ".join(name.split()).removesuffix(sheets.SEVERAL).rstrip()
@@ -520,9 +504,8 @@ def _code(question: Question, given: str) -> str:
 
 
 def add_proposal(answer: Answer, question: Question, given: Any) -> Answer:  # noqa: ANN401 - any JSON
-    """The answer with what its sender thinks that the words in it mean: an option, or several.
-
-    An option is named by its code or, as agents see only that, by its label. What our reader
+    """The answer with what its sender thinks that the words in it mean: an option, or several. An
+    option is named by its code or, as agents see only that, by its label. What our reader
     understood needs no proposal, and gets none. What it sees ruled out, made depend on something or
     asked about is not proposed.
     """
@@ -561,9 +544,6 @@ def _add_comment(answer: Answer, comment: str) -> Answer:
     return replace(answer, comment=said) if comment else answer
 
 
-# -- what a host says in its own words ------------------------------------------------------------
-
-
 def parse_refusal(text: str) -> Outcome | None:
     """What a host says in words of its own when there is no answer."""
     if text.startswith("{"):  # no sentence begins like that, and most replies do
@@ -596,9 +576,8 @@ def find_refusal(data: dict[str, Any]) -> Outcome | None:
 
 
 def parse_sentence(text: str, questions: Iterable[str]) -> dict[str, Any] | None:
-    """The answers that a host tells in a sentence, `… answered: "Question"="Label"`, as JSON.
-
-    This is the form in which an agent sees what its tool gave back. The texts of the questions are
+    """The answers that a host tells in a sentence, `… answered: "Question"="Label"`, as JSON. This
+    is the form in which an agent sees what its tool gave back. The texts of the questions are
     known, so that quotation marks inside them and inside the answers do no harm.
     """
     if responded := _RESPONDED.match(text):
@@ -620,7 +599,7 @@ def parse_sentence(text: str, questions: Iterable[str]) -> dict[str, Any] | None
         return {"answers": {body.partition('"=')[0].removeprefix('"'): ""}}
     ends = [*(mark.start() for mark in marks[1:]), len(body)]
     for mark, end in zip(marks, ends, strict=True):
-        found = _SEGMENT.fullmatch(body[mark.end() : end].removesuffix(", "))
+        found = re.fullmatch(_SEGMENT, body[mark.end() : end].removesuffix(", "))
         # A question that does not wait, told between two that do, ends up inside an answer.
         hidden = '"=' in (found["value"] or "").partition('", "')[2] if found else True
         if not found or hidden or mark[1] in answers:
@@ -629,9 +608,6 @@ def parse_sentence(text: str, questions: Iterable[str]) -> dict[str, Any] | None
         if found["notes"]:
             notes[mark[1]] = {"notes": found["notes"]}
     return {"answers": answers, "annotations": notes}
-
-
-# -- JSON that others wrote ------------------------------------------------------------------------
 
 
 def load_json(text: str) -> Any:  # noqa: ANN401 - any JSON

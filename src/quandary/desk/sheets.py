@@ -8,31 +8,41 @@ public sources and transcripts of these programs, seen in the same month.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, permutations
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
-from quandary.desk.values import tell_fields, tell_how
-from quandary.errors import QuandaryError
+from quandary.errors import QuandaryError, Rejected
 from quandary.flows.wording import BLANK, sentence
-from quandary.model.asks import BACK, Ask, Choice, Limits, Question
-from quandary.model.text import reveal
+from quandary.model.asks import (
+    BACK,
+    Answer,
+    Ask,
+    Choice,
+    Field,
+    Limits,
+    Question,
+    find_changes,
+    read_annotations,
+    read_defaults,
+    shown,
+)
+from quandary.model.text import printable, reveal
 from quandary.model.text import shorten as text_shorten
 from quandary.model.tree import OTHER
 
 
-class Host(NamedTuple):
+class Host(msgspec.Struct, frozen=True):
     """A question box."""
 
-    tool: str
-    """What the agent calls it."""
+    tool: str  # what the agent calls it
     limits: Limits
-    several: bool = True
-    """Whether it can let a person tick more than one option."""
-    ids: bool = False
-    """Whether its questions need an id, by which it then keys the answers."""
+    several: bool = True  # whether it can let a person tick more than one option
+    ids: bool = False  # whether its questions need an id, by which it then keys the answers
     other: str = "Other"
     """What it calls the option that takes the person's own words; it adds that one by itself."""
 
@@ -87,10 +97,7 @@ def shorten(text: str, longest: int = 200) -> str:
     return text_shorten(" ".join(text[: 4 * longest].split()), longest)
 
 
-# -- in a host's box -------------------------------------------------------------------------------
-
-
-class Shown(NamedTuple):
+class Shown(msgspec.Struct, frozen=True):
     """An option as a box shows it; without a choice it stands for the host's Other."""
 
     label: str
@@ -98,7 +105,7 @@ class Shown(NamedTuple):
     choice: Choice | None
 
 
-class Sheet(NamedTuple):
+class Sheet(msgspec.Struct, frozen=True):
     """A question as a box shows it."""
 
     question: Question
@@ -112,28 +119,17 @@ class Sheet(NamedTuple):
 
 
 def make_sheets(ask: Ask, *, inputs: bool = False) -> tuple[Sheet, ...]:
-    """Every question as it is shown: no two texts alike, no two labels of a question alike.
-
-    Where there are no `inputs`, the text says which values go with the answer.
-    """
+    """Every question as it is shown: no two texts alike, no two labels of a question alike."""
     named = [reveal(q.text.strip()) or one_line(q.title) or q.key for q in ask.questions]
-    if not inputs:
-        named = [_with_fields(q, text) for q, text in zip(ask.questions, named, strict=True)]
+    for number, q in enumerate(() if inputs else ask.questions):
+        if q.fields:
+            named[number] += f" [{'; '.join(tell_fields(q))}] {tell_how(q)}"
     texts = _distinct(named, [q.key for q in ask.questions])
     return tuple(Sheet(q, t, _options(q)) for q, t in zip(ask.questions, texts, strict=True))
 
 
-def _with_fields(question: Question, text: str) -> str:
-    if not question.fields:
-        return text
-    return f"{text} [{'; '.join(tell_fields(question))}] {tell_how(question)}"
-
-
 def _options(question: Question) -> tuple[Shown, ...]:
-    """The choices with labels that can be told apart, and two at least, since boxes want two.
-
-    A choice that is called like the host's Other has its code behind it, for the same reason.
-    """
+    """The choices, at least two, with labels that are alike neither to each other nor to Other."""
     options = []
     for choice in question.choices:
         label = one_line(choice.shown) or choice.code
@@ -175,10 +171,7 @@ def _distinct(texts: list[str], names: Sequence[str]) -> list[str]:
 
 
 def _separable(labels: list[str], codes: Sequence[str]) -> list[str]:
-    """Labels that can be told apart even when a host joins them with commas.
-
-    Where some choice of them could be taken for another one, those with a comma get their codes.
-    """
+    """Labels that can be told apart even when a host joins them with commas, else with codes."""
     if len(labels) > 4 or not any("," in label for label in labels):
         return labels
     counts = range(1, len(labels) + 1)
@@ -191,10 +184,9 @@ def _separable(labels: list[str], codes: Sequence[str]) -> list[str]:
 
 
 def split_labels(text: str, labels: Iterable[str]) -> tuple[list[str], str]:
-    """The labels that a host joined with commas, the longest first, and what stands behind them.
-
-    A way to take the whole text as labels goes before one that leaves a rest; a rest begins
-    behind the last label that can be read.
+    """The labels that a host joined with commas, the longest first, and what stands behind them. A
+    way to take the whole text as labels goes before one that leaves a rest; a rest begins behind
+    the last label that can be read.
     """
     by_length = sorted(set(labels), key=len, reverse=True)
     best: tuple[list[str], int] = ([], 0)
@@ -234,29 +226,29 @@ def tool_input(ask: Ask, host: str = "claude") -> dict[str, Any]:
                 f"{count} {what} wait and {box.tool} holds {room}; start the run with --host {host}"
             )
     questions = []
-    for question, text, options in shown:
+    for sheet in shown:
+        question, text = sheet.question, sheet.text
         form: dict[str, Any] = {"id": question.key} if box.ids else {}
         unaided = question.multi and not box.several
         form["question"] = f"{text} {SEVERAL}" if unaided else text
         form["header"] = one_line(question.header) or question.item or question.key
         if box.several:
             form["multiSelect"] = question.multi
-        form["options"] = [{"label": o.label, "description": o.description} for o in options]
+        form["options"] = [{"label": o.label, "description": o.description} for o in sheet.options]
         questions.append(form)
     return {"questions": questions}
 
-
-# -- as plain text --------------------------------------------------------------------------------
 
 WHICH = "Which one do you choose?"
 OWN_WORDS = "something else: say it in your own words, or choose this to see more options"
 SEVERAL_NUMBERS = "You can choose several, such as `1, 2`."
 
 # A lower-case letter behind the full stop is an abbreviation's more often than a sentence's.
-_SENTENCE = re.compile(r"(?<=[.!?…。！？])[\"'”’)\]]*\s+(?=[^\sa-z])")
-_CRUMBS = re.compile(r"\[[^\]\s]+\]: ")
-_NUMBER = re.compile(r"^D\d+(?:\.[\w-]+)*: ")
-"""Of a part of a split."""
+_SENTENCE = r"(?<=[.!?…。！？])[\"'”’)\]]*\s+(?=[^\sa-z])"
+_CRUMBS = r"\[[^\]\s]+\]: "
+_NUMBER = r"^D\d+(?:\.[\w-]+)*: "  # of a part of a split
+_MARKS = r"(?m)\*\*|`+|^~~~\w*|^\s*[-#>|]+\s+"
+"""Of Markdown, which a line of a list does without."""
 
 
 def keep_first_question(ask: Ask) -> Ask:
@@ -270,10 +262,7 @@ def keep_first_question(ask: Ask) -> Ask:
 
 
 def plain_text(ask: Ask) -> str:
-    """What happened, what is to be known, the summary, the numbered choices and the question.
-
-    A clarifying question is like any other: its choices are just those that the reply fits.
-    """
+    """What happened, what is to be known, the summary, the numbered choices and the question."""
     ask = keep_first_question(ask)
     question = ask.questions[0]
     # Text cannot leave Other blank; it has a number here.
@@ -284,7 +273,8 @@ def plain_text(ask: Ask) -> str:
     summary = _leave_out_said(ask, summary)
     title = one_line(question.title)
     where = f" ({question.item})" if question.item else ""
-    choices = [_choice_line(choice) for choice in question.choices]
+    said = ((_bold(one_line(c.shown) or c.code), one_line(c.description)) for c in question.choices)
+    choices = [" — ".join(filter(None, parts)) for parts in said]
     choices += [f"**Other** — {OWN_WORDS}"] if question.menu else []
     parts = [
         "\n".join(note for note in notes if note and note not in preamble),
@@ -303,6 +293,9 @@ def _leave_out_said(ask: Ask, summary: str) -> str:
     """A summary without what the preamble, right above it, says just so."""
     blocks = (block.partition(" — ")[2] for block in ask.preamble.blocks)
     told = [*filter(None, map(one_line, (ask.preamble.context, *blocks)))]
+    told += [plain for said in told if (plain := re.sub(_MARKS, "", said)) != said]
+    if _plain(summary) in map(_plain, ask.preamble.context.split("\n\n")):
+        return ""
     for said in (*told, *map(sentence, told)):
         rest = one_line(summary).removesuffix(said)
         if rest != one_line(summary) and (not rest or rest.endswith(". ")):
@@ -311,11 +304,38 @@ def _leave_out_said(ask: Ask, summary: str) -> str:
 
 
 def tell_question(ask: Ask, question: Question) -> tuple[str, str]:
-    """Where a question stands in its tree, by the labels that led there, and what it asks.
+    """The labels that led to a question, and what it asks, less what stands right above it."""
+    where, summary, asked = take_apart(ask, question)
+    return where, " ".join(filter(None, (summary, asked if asked != WHICH or not summary else "")))
 
-    What the preamble right above it says is left out, and its number, which the header has.
+
+def tell_in_line(ask: Ask) -> tuple[str, str]:
+    """What an Ask asks first, as a list shows it, and what it is about, without marks. What it asks
+    stands behind what that is about, where it does not name it. What says no more than that is left
+    out of the rest.
     """
-    crumbs = _CRUMBS.match(question.text.strip())
+    first, said = ask.questions[0], ask.preamble
+    where, summary, asked = take_apart(ask, first)
+    title, head = _plain(first.title), asked
+    if title and title in _plain(first.text) and title not in _plain(asked):
+        head = f"{title[:1].upper()}{title[1:]} — {asked[:1].lower()}{asked[1:]}"
+    elif asked == WHICH or not title:
+        head, summary = f"{summary} {asked}" if asked != WHICH or not summary else summary, ""
+    items = [block.partition(" — ")[2] for block in said.blocks if block.startswith("**")]
+    others = [block for block in said.blocks if not block.startswith("**")]
+    about = (summary, *items, *said.context.split("\n\n"), *others)
+    rest = dict.fromkeys(_plain(part).removeprefix(f"{title}. ") for part in about)
+    more = (p for p in rest if not title or title not in p or len(p.replace(title, "").split()) > 4)
+    return _plain(" · ".join(filter(None, (head, where)))), " ".join(filter(None, more))
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.sub(_MARKS, "", text).split())
+
+
+def take_apart(ask: Ask, question: Question) -> tuple[str, str, str]:
+    """Where a question stands in its tree, what it is about, and what it asks."""
+    crumbs = re.match(_CRUMBS, question.text.strip())
     path = crumbs[0][1:-3].split("/") if crumbs else []
     behind = {choice.code.rpartition("/")[2]: choice.label for choice in question.above}
     labels = behind | {choice.code: choice.label for choice in question.above}
@@ -323,28 +343,133 @@ def tell_question(ask: Ask, question: Question) -> tuple[str, str]:
     where = (labels.get(full, labels.get(code, "Other")) for full, code in codes)
     summary, asked = _split_question(question.text)
     asked = asked.removeprefix(crumbs[0] if crumbs else "")
-    summary = _leave_out_said(ask, summary)
-    parts = (summary, asked) if asked != WHICH or not summary else (summary,)
-    return " › ".join(where), _NUMBER.sub("", " ".join(filter(None, parts)))
+    if summary:
+        summary = _leave_out_said(ask, re.sub(_NUMBER, "", summary))
+    return " › ".join(where), summary, re.sub(_NUMBER, "", asked)
 
 
 def _split_question(asked: str) -> tuple[str, str]:
     """The summary, and the question behind it, which the place in the tree goes with."""
     asked = asked.strip()
-    crumbs = _CRUMBS.match(asked)
+    crumbs = re.match(_CRUMBS, asked)
     where = crumbs[0] if crumbs else ""
     asked = asked.removeprefix(where)
     if not asked.endswith(("?", "？")):
         return asked, where + WHICH
-    starts = [0, *(found.end() for found in _SENTENCE.finditer(asked))]
+    starts = [0, *(found.end() for found in re.finditer(_SENTENCE, asked))]
     return asked[: starts[-1]].strip(), where + asked[starts[-1] :]
-
-
-def _choice_line(choice: Choice) -> str:
-    told = (_bold(one_line(choice.shown) or choice.code), one_line(choice.description))
-    return " — ".join(filter(None, told))
 
 
 def _bold(label: str) -> str:
     """A label with asterisks of its own stays as it is; more of them would garble it."""
     return label if "*" in label else f"**{label}**"
+
+
+_LINE = r"(?s)\s*([^:=\n]{1,100}?)\s*[:=](?:\s+|\Z)(.*?)\s*"
+HOW = "To change one, add a line such as `{}: {}` to your reply, or to a note beside it."
+
+
+def tell_fields(question: Question) -> list[str]:
+    """Each field on a line, with what stands in it."""
+    now = question.values
+    return [
+        printable(
+            f"{field.described}{'' if field.label == field.name else f', {field.label}'}: "
+            f"{shown(now[field.name]) if now.get(field.name) is not None else '(empty)'}"
+        )
+        for field in question.fields
+    ]
+
+
+def tell_how(question: Question) -> str:
+    """How somebody changes a value who has no input for it."""
+    first, now = question.fields[0], question.values
+    return HOW.format(first.name, printable(shown(now.get(first.name, "…"))))
+
+
+def tell_changes(question: Question, values: Mapping[str, Any]) -> list[str]:
+    """What was changed against what was proposed: `replicas: 3 → 5`."""
+    usual = read_defaults(question.fields)
+    return [
+        f"{name}: {f'{shown(usual[name])} → ' if name in usual else ''}{shown(value)}"
+        for name, value in find_changes(question.fields, values).items()
+    ]
+
+
+def _names(question: Question) -> dict[str, str]:
+    return {name.casefold(): f.name for f in question.fields for name in (f.label, f.name)}
+
+
+def name_values(question: Question, given: object) -> dict[str, Any]:
+    """The values in an object; nothing where it has anything else."""
+    names = _names(question)
+    if not isinstance(given, dict) or any(name.casefold() not in names for name in given):
+        return {}
+    return {names[name.casefold()]: value for name, value in given.items()}
+
+
+def take_values(question: Question, text: str) -> tuple[dict[str, Any], str]:
+    """The values in a text, as `name: value` lines or as a JSON object, and the rest of it."""
+    names = _names(question)
+    if not names or not text:
+        return {}, text
+    if text.lstrip().startswith("{"):
+        with suppress(msgspec.DecodeError):
+            if values := name_values(question, msgspec.json.decode(text)):
+                return values, ""
+    values, rest = {}, []
+    for line in text.splitlines():
+        found = re.fullmatch(_LINE, line)
+        if found and found[1].casefold() in names:
+            values[names[found[1].casefold()]] = found[2]
+        else:
+            rest.append(line)
+    return (values, "\n".join(rest).strip()) if values else ({}, text)
+
+
+def read_typed(question: Question, text: str, read: Callable[[str], Answer]) -> Answer:
+    """What was typed, without the values and remarks in it, which alone choose nothing."""
+    found, rest = read_annotations(text) if "@" in text else ([], text)
+    values, rest = take_values(question, rest)
+    if not values and not found:
+        return read(text)
+    beside: dict[str, Any] = {"values": values, "annotations": tuple(found), "raw": text}
+    if not rest:
+        return Answer(question.key, prefix="fill", **beside)
+    return replace(read(rest), **beside)
+
+
+def check_values(question: Question, answer: Answer) -> Answer:
+    """The answer with those values that somebody changed, each as its field declares it. Text
+    stands for what a field asks for. Whoever chooses an option has filled in all that has to be;
+    own words, and what is no answer, can go without.
+    """
+    fields = {field.name: field for field in question.fields}
+    now, changed = question.values, {}
+    for name, given in answer.values.items():
+        if name not in fields:
+            known = f"there are {', '.join(fields)}" if fields else "it has none"
+            raise Rejected(f"{question.key} has no field {shown(name)}; {known}")
+        value = _read_value(fields[name], given)
+        if (
+            name not in now
+            or now[name] != value
+            or isinstance(now[name], bool) != isinstance(value, bool)
+        ):
+            changed[name] = value
+    now |= changed
+    empty = [f.label for f in question.fields if f.required and now.get(f.name) in (None, "")]
+    if empty and answer.picked and answer.settles and not answer.extra:
+        raise Rejected(f"fill in {', '.join(empty)} first; the question still waits")
+    return answer if changed == answer.values else replace(answer, values=changed)
+
+
+def _read_value(field: Field, given: Any) -> Any:  # noqa: ANN401 - whatever the schema asks for
+    from quandary.formats import proof  # noqa: PLC0415 - few questions have fields
+
+    value = proof.read_typed(field, given) if isinstance(given, str) else given
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return "" if isinstance(value, str) and "string" in (field.types or ("string",)) else None
+    if why := proof.find_misfit(field, value):
+        raise Rejected(f"{field.label} {why}; the question still waits")
+    return value

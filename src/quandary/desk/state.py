@@ -16,7 +16,7 @@ from quandary.flows.wording import show_file
 from quandary.journal import chance, runs
 from quandary.model.asks import Ask, Note
 from quandary.model.calls import Do, Done
-from quandary.model.text import reveal
+from quandary.model.text import count, reveal
 
 if TYPE_CHECKING:
     from quandary.journal.store import Run, State, Store
@@ -78,10 +78,7 @@ def encode_state(store: Store, state: State, began: Mapping[str, Any] | None = N
 def describe_state(
     store: Store, state: State, began: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The state of a run as its caller wanted it, its keys in the order of the contract.
-
-    `began` are the run's arguments. Its own notes stand behind those of the Ask.
-    """
+    """The state of a run as its caller wanted it, its keys in the order of the contract."""
     began = arguments_of(store, state.run) if began is None else began
     own = state.ask.notes if state.ask is not None else ()
     notes = (*own, *state.notes[len(own) :], *next_notes(state, began))
@@ -118,10 +115,7 @@ def next_notes(state: State, began: Mapping[str, Any] | None = None) -> tuple[No
 
 
 def _describe_ask(run: str, ask: Ask, began: Mapping[str, Any]) -> dict[str, Any]:
-    """What waits, and how to reply to it: a form, or text, which an advisory question always is.
-
-    A form takes the person's attention; text leaves it where it is.
-    """
+    """What waits, and how to reply to it: a form, or text, which an advisory question always is."""
     from quandary.desk import sheets  # noqa: PLC0415 - only while something waits
 
     as_text = began.get("via") == "text" or ask.kind == "advisory"
@@ -173,8 +167,6 @@ def end_what_expired(store: Store) -> None:
             runs.look(store, run)
 
 
-# -- what came of it -----------------------------------------------------------------------------
-
 _PERMITTED = {"allow": "allowed and used", "deny": "denied"}
 
 
@@ -195,15 +187,16 @@ def outcome_lines(flow: str, result: dict[str, Any] | None) -> list[str]:
         item = result.get("item", "1")
         whose = f", for {item}" if item != "1" else ""
         lines = [f"{result['chart']}: {result['outcome']}{whose}"]
-        lines += map(_step_line, result["steps"])
+        for step in result["steps"]:
+            route = f" → {step['route']}" if step["route"] else ""
+            lines.append(f"  {step['name']}{route} ({step['cli']}, attempts: {step['attempts']})")
         lines += [note["text"] for note in result.get("notes", ())]
     elif result and flow == "permit":
         said = f": {result['message']}" if result["message"] else ""
         lines = [f"{result['action']}: {_PERMITTED[result['decision']]}{said}"]
     elif result and flow == "prune":
         names = {"runs": "run", "entries": "entry", "documents": "document"}
-        counts = [(result[many], many, one) for many, one in names.items()]
-        lines = [", ".join(f"{count} {one if count == 1 else many}" for count, many, one in counts)]
+        lines = [", ".join(count(result[many], one) for many, one in names.items())]
     elif result and flow == "imported":
         lines = [f"run {result['run']}; digest {result['digest']}"]
     return lines
@@ -213,11 +206,6 @@ def _name_path(chosen: dict[str, Any]) -> str:
     """What was chosen by its labels, with the path of codes behind them; own words are the path."""
     labels, path = ", ".join(chosen.get("labels", [])), str(chosen["path"])
     return path if not labels or labels in path else f"{labels} ({path})"
-
-
-def _step_line(step: dict[str, Any]) -> str:
-    route = f" → {step['route']}" if step["route"] else ""
-    return f"  {step['name']}{route} ({step['cli']}, attempts: {step['attempts']})"
 
 
 def proof_of(flow: str, result: dict[str, Any] | None) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from quandary.desk.attachments import list_attachments
+from quandary.desk.sheets import tell_changes
 from quandary.desk.state import outcome_lines
-from quandary.desk.values import tell_changes
 from quandary.errors import StoreError
 from quandary.journal import entries
 from quandary.journal.history import GivenAnswer, given
@@ -33,10 +33,8 @@ _MARKS = {
     "add": "+",
 }
 """Prefixes as they are typed."""
-_TOLD_BY = ("tree", "chart", "options")
-"""The documents that say what a run is about."""
-WHO = {"api": "a program", "agent": "an agent"}
-"""Who asks, where no name was given."""
+_TOLD_BY = ("tree", "chart", "options")  # the documents that say what a run is about
+WHO = {"api": "a program", "agent": "an agent"}  # who asks, where no name was given
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -49,8 +47,7 @@ class Event(msgspec.Struct, frozen=True):
     through: str
     by: str
     text: str
-    keys: tuple[str, ...] = ()
-    """What was asked or answered here."""
+    keys: tuple[str, ...] = ()  # what was asked or answered here
 
     @property
     def source(self) -> str:
@@ -68,10 +65,7 @@ def events(
 def events_with_words(
     store: Store, run: str, recorded: Sequence[entries.Entry] | None = None
 ) -> Iterator[tuple[Event, str]]:
-    """What happened to a run, each event with all that was said, which is more than is told.
-
-    Its entries are read, unless they are known.
-    """
+    """What happened to a run, each event with all that was said, which is more than is told."""
     flow = ""
     questions: dict[str, Question] = {}
     known: dict[str, Answer] = {}
@@ -105,18 +99,18 @@ def search(
 ) -> list[str]:
     """The newest runs, of one project or of all, with an entry that has all words of the text."""
     words = words_in(text)
+
+    def has_words(run: str) -> bool:
+        said = (said.casefold() for _, said in events_with_words(store, run))
+        return any(all(word in one for word in words) for one in said)
+
     runs = (row.id for row in candidates(store, words, project, watch))
-    return list(islice((run for run in runs if _has_words(store, run, words)), limit))
+    return list(islice(filter(has_words, runs), limit))
 
 
 def words_in(text: str) -> list[str]:
     """The words of a text, in one case; part of a word is a word too, for whoever searches."""
     return text.replace("\0", " ").casefold().split()
-
-
-def _has_words(store: Store, run: str, words: list[str]) -> bool:
-    said = (said.casefold() for _, said in events_with_words(store, run))
-    return any(all(word in one for word in words) for one in said)
 
 
 def candidates(
@@ -138,10 +132,7 @@ def candidates(
 
 
 def index_some(store: Store) -> int:
-    """Take the words of some more runs into the index; how far that came, 0 at the end.
-
-    The project and the name of a run are among them.
-    """
+    """Take the words of some more runs into the index; how far that came, 0 at the end."""
 
     def words_of(run: str) -> str:
         said = [said for _, said in events_with_words(store, run)]
@@ -165,21 +156,27 @@ def local_moment(at: str) -> str:
 class Origin(NamedTuple):
     """How a run began, as lists tell it."""
 
-    about: str = ""
-    """What it is about."""
-    asker: str = ""
-    """Who asked, by name."""
-    further: str = ""
-    """What else is known of them."""
-    titles: str = ""
-    """The items that it is about."""
+    about: str = ""  # what it is about
+    asker: str = ""  # who asked, by name
+    further: str = ""  # what else is known of them
+    titles: str = ""  # the items that it is about
 
 
-def tell_origin(began: object) -> Origin:
-    """Who began a run, as its first entry says, if that is what it should be."""
+def tell_origin(
+    began: object,
+    arguments: dict[str, Any] | None = None,
+    find: Callable[[str], bytes | None] = lambda _: None,
+) -> Origin:
+    """Who began a run, as its first entry says; with its arguments, also what it is about."""
     if not isinstance(began, entries.Began):
         return Origin()
-    return Origin(asker=began.asked_by or WHO.get(began.who, ""), further=began.asker.told)
+    asker, further = began.asked_by or WHO.get(began.who, ""), began.asker.told
+    if arguments is None:
+        return Origin("", asker, further)
+    items = arguments.get("items") or []
+    titles = [str(one.get("title") or one.get("label") or "") for one in items[:3]]
+    about = ", ".join(filter(None, [*titles, "…" if len(items) > 3 else ""]))
+    return Origin(tell_beginning(find, began, arguments), asker, further, about)
 
 
 def origins(store: Store, runs: Sequence[str]) -> dict[str, Origin]:
@@ -192,12 +189,8 @@ def origins(store: Store, runs: Sequence[str]) -> dict[str, Origin]:
                 first[run] = body, entries.read_matter(matter).arguments or {}
     named = ((body.documents, name) for body, _ in first.values() for name in _TOLD_BY)
     documents = store.some_documents({kept[name] for kept, name in named if name in kept})
-    found = dict.fromkeys(runs, Origin())
-    for run, (body, arguments) in first.items():
-        about = tell_beginning(documents.get, body, arguments)
-        titles = list_titles(arguments)
-        found[run] = tell_origin(body)._replace(about=about, titles=titles)
-    return found
+    told = {run: tell_origin(*began, documents.get) for run, began in first.items()}
+    return dict.fromkeys(runs, Origin()) | told
 
 
 def given_answers(store: Store, run: str) -> list[GivenAnswer]:
@@ -261,11 +254,7 @@ def _text(
     questions: dict[str, Question],
     known: dict[str, Answer],
 ) -> str:
-    """What an entry of a run says; what was asked and answered before is `known`.
-
-    Amendments written before repeat the answers beside the one that they change, which are not
-    theirs.
-    """
+    """What an entry of a run says; what was asked and answered before is `known`."""
     if isinstance(body, entries.Began):
         said = tell_beginning(store.document, body, matter.arguments or {})
         files = "; ".join(one.told for one in list_attachments(matter.arguments or {}))
@@ -344,10 +333,3 @@ def _about(flow: str, arguments: dict[str, Any]) -> str:
     item = arguments.get("item") or {}
     said = str(arguments.get("context") or item.get("title") or item.get("label") or "")
     return said.replace("**", "")
-
-
-def list_titles(arguments: dict[str, Any]) -> str:
-    """The first items that a run is about, by their titles."""
-    items = arguments.get("items") or []
-    titles = [str(one.get("title") or one.get("label") or "") for one in items[:3]]
-    return ", ".join(filter(None, [*titles, "…" if len(items) > 3 else ""]))

@@ -33,27 +33,19 @@ if TYPE_CHECKING:
     from quandary.journal.store import Run, State, Store
 
 log = logging.getLogger("quandary.serve")
-THROUGH = "agent"
-"""What entries say that came from here."""
+THROUGH = "agent"  # what entries say that came from here
 STARTED, STOPPED, SET_ASIDE = "started", "stopped", "set-aside"
-"""Notes: the calls that wait are being made; they were ended before their time; none of them was
-begun after all."""
-MOST = 4
-"""As many programs as are started at a time."""
-PATIENCE = 15.0
-"""Seconds in which a program that was asked to end has to; agents get some of them."""
-NOT_RESUMED = "not-resumed"
-"""The kind of the note that says why a program ended that had not resumed its run."""
+"""Notes: calls are being made; they were ended before their time; none was begun after all."""
+MOST = 4  # as many programs as are started at a time
+PATIENCE = 15.0  # seconds in which a program that was asked to end has to; agents get some of them
+NOT_RESUMED = "not-resumed"  # a note: why a program ended that had not resumed its run
 _LINES = 20
 
 
 def launch(
     store: Store, run: str, folder: str, *, stderr: int | None = None
 ) -> subprocess.Popen[str]:
-    """Start the program that resumes a run, in a folder whose settings name the agents of a walk.
-
-    Nobody has typed that command, so agents that the project names need its user's consent.
-    """
+    """Start the program that resumes a run; a project's own agents need its user's consent."""
     row = store.run(run)
     command: tuple[str, ...] = ("next", run, "--via", "relay")
     if row is None or row.flow == "walk":
@@ -84,7 +76,6 @@ def launch(
 
 
 def _work_folder(store: Store, run: str) -> str | None:
-    """Where the agents of a walk work, as it was begun."""
     return arguments_of(store, run).get("workdir") if store.run(run) is not None else None
 
 
@@ -107,8 +98,7 @@ class Walks:
 
     store: Store
     project: str
-    watch: Watch
-    """It does something in the background: it waits for a program to end."""
+    watch: Watch  # it does something in the background: it waits for a program to end
     fleet: Fleet | None = None
     most: int = MOST
     _programs: dict[str, subprocess.Popen[str]] = field(init=False, default_factory=dict)
@@ -124,11 +114,10 @@ class Walks:
         return self.fleet is not None and self.fleet.is_queued(self.store, run)
 
     def obstacle(self, run: Run) -> str:
-        """Why the run cannot be resumed from here; nothing where it can.
-
-        Others can write into a store that is shared, and a run names the folder whose settings say
-        which programs its agents are. So only runs of the project that is served are resumed
-        there, and those of the fleet.
+        """Why the run cannot be resumed from here; nothing where it can. Others can write into a
+        store that is shared, and a run names the folder whose settings say which programs its
+        agents are. So only runs of the project that is served are resumed there, and those of the
+        fleet.
         """
         if self._has(run.id):
             return ""
@@ -219,10 +208,9 @@ class Walks:
 
 
 def has_begun(run: OpenRun) -> bool:
-    """Whether somebody has begun to make the calls that wait, and not said that they stopped.
-
-    Calls that follow a person's answer wait until somebody comes who makes them. Where a person
-    wants to be asked about interruptions, having stopped is one.
+    """Whether somebody has begun to make the calls that wait, and not said that they stopped. Calls
+    that follow a person's answer wait until somebody comes who makes them. Where a person wants to
+    be asked about interruptions, having stopped is one.
     """
     row, found = run.row, False
     for entry in run.entries[row.asked - 1 :] if row.waits == "agent" else ():
@@ -238,12 +226,8 @@ def has_begun(run: OpenRun) -> bool:
     return found
 
 
-# -- sessions of a host ----------------------------------------------------------------------------
-
-PARKING = ("question", "permit")
-"""Flows that a session can be parked with."""
-MANY = 200
-"""Of so many runs of each, the newest, it is seen whether their sessions can be resumed."""
+PARKING = ("question", "permit")  # flows that a session can be parked with
+MANY = 200  # of so many runs of each, the newest, it is seen whether their sessions can be resumed
 
 
 class Parked(NamedTuple):

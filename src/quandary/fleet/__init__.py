@@ -11,10 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, LiteralString, NamedTuple, TypeVar
 
 from quandary import __version__
-from quandary.agents.driving import aside
+from quandary.agents import aside
 from quandary.errors import QuandaryError, StoreError
+from quandary.journal import open_store, place_of
 from quandary.journal.progress import FLOWS, version_of
-from quandary.journal.store import TABLES, Run, Store, open_store, place_of
+from quandary.journal.store import TABLES, Run, Store
 from quandary.model.calls import fold
 
 if TYPE_CHECKING:
@@ -29,17 +30,12 @@ log = logging.getLogger("quandary.fleet")
 
 THROUGH = "fleet"
 """What entries say that came from here. Nobody has begun to make the calls of such a run."""
-DRIVING = "quandary.driving"
-"""A setting of those connections whose runs have a worker already."""
-ANY = "PEOPLE"
-"""The queue of charts in which no agent has anything to do."""
+DRIVING = "quandary.driving"  # a setting of those connections whose runs have a worker already
+ANY = "PEOPLE"  # the queue of charts in which no agent has anything to do
 LONGEST = 64
 _NAME = re.compile(rf"[^\W_][\w.:/ -]{{0,{LONGEST - 1}}}")
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
 """Seconds between two attempts to reach a server that is away."""
-
-
-# -- the tables ----------------------------------------------------------------------------------
 
 
 _BY_OTHERS = f"coalesce(current_setting('{DRIVING}', true), '') <> 'on'"
@@ -112,15 +108,11 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
 )
 """The statements at index v bring a fleet of version v to version v + 1."""
-_MIGRATING = 0x51464C54
-"""The advisory lock of whoever changes this: QFLT."""
+_MIGRATING = 0x51464C54  # the advisory lock of whoever changes this: QFLT
 
 
 def prepare(connection: Connection[Any], place: str) -> None:
-    """Bring the queue to where this version needs it, in the schema of the journal.
-
-    Several may start at once: one does it, and the others wait for that.
-    """
+    """Bring the queue to where this version needs it; of several at once, one does it."""
     if _version_in(connection) == len(MIGRATIONS):
         return
     with connection.transaction():
@@ -155,9 +147,6 @@ def _version_in(connection: Connection[Any]) -> int:
         return 0
     row = connection.execute("SELECT version FROM fleet").fetchone()
     return int(row[0]) if row is not None else 0
-
-
-# -- stores and their fleets ---------------------------------------------------------------------
 
 
 def share(store: Store) -> PostgresStore:
@@ -297,9 +286,8 @@ class Fleet:
         self.store.with_connection(lambda connection: connection.execute(known, values))
 
     def take_new_runs(self) -> None:
-        """From now on, every run that is begun in the store is one of the fleet.
-
-        It stands in the queue when it stands in the journal: both are one transaction.
+        """From now on, every run that is begun in the store is one of the fleet. It stands in the
+        queue when it stands in the journal: both are one transaction.
         """
         self.store.beside = self._join
 
@@ -318,17 +306,12 @@ class Fleet:
         connection.execute(_JOIN, (run.id, self.queue.full))
 
 
-# -- what a worker does with it ------------------------------------------------------------------
-
-
 class JobEnd(NamedTuple):
     """What becomes of a run when a worker is through with it."""
 
-    kind: str
-    """`done`, `back` or `failed`."""
+    kind: str  # `done`, `back` or `failed`
     why: str = ""
-    pause: float = 0.0
-    """Seconds that it waits in the queue before anybody takes it."""
+    pause: float = 0.0  # seconds that it waits in the queue before anybody takes it
 
 
 class Job(NamedTuple):
@@ -389,8 +372,7 @@ class JobQueue:
     def __init__(self, store: PostgresStore) -> None:
         self.store = store
         self.place = store.path
-        self.away = False
-        """The server could not be reached the last time."""
+        self.away = False  # the server could not be reached the last time
 
     async def queues(self) -> list[Queue]:
         """Every queue that a run was ever put into."""
@@ -398,9 +380,8 @@ class JobQueue:
         return [Queue(*row) for row in rows]
 
     async def take(self, queues: Iterable[str], worker: int) -> Job | None:
-        """The run of these queues that is due for longest, which is the worker's from now on.
-
-        There is none for a worker that was presumed dead; its next sign of life tells it so.
+        """The run of these queues that is due for longest, which is the worker's from now on. There
+        is none for a worker that was presumed dead; its next sign of life tells it so.
         """
         for _, run, queue, attempts, _, *row in await self._rows(
             _TAKE, queues=list(queues), worker=worker
@@ -436,11 +417,7 @@ class JobQueue:
         return bool(await self._rows(sql, worker=worker))
 
     async def rescue(self, worker: int, runs: Iterable[str]) -> list[str]:
-        """Put back the runs of workers that were silent for too long.
-
-        This worker may have taken one without hearing of it: whatever it does not have among its
-        `runs` is put back too.
-        """
+        """Put back the runs of silent workers, and those that this one has without knowing."""
         await self._rows(_SILENT)
         rows = await self._rows(_RESCUE, worker=worker, runs=list(runs))
         return [run for run, _ in rows]

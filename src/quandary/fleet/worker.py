@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from quandary.agents import Driver, aside
 from quandary.agents.calling import Surroundings, logged_out, make_call, obstacles
-from quandary.agents.driving import Driver, aside
 from quandary.agents.process import catching
 from quandary.desk.reply import actions
 from quandary.desk.walks import SET_ASIDE, find_answered, launch
@@ -35,23 +35,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("quandary.fleet")
 STOPPING = "this worker stops"
-GIVEN_UP = "given-up"
-"""A note: no worker takes the run by itself."""
-SIGNS_MISSED = 3
-"""After so many signs of life that did not come, a worker is presumed dead."""
-LONGEST_PAUSE = 60.0
-"""Seconds before something is tried again that has failed many times."""
-MOST_ATTEMPTS = 5
-"""How often an error is tried again that nobody foresaw."""
+GIVEN_UP = "given-up"  # a note: no worker takes the run by itself
+SIGNS_MISSED = 3  # after so many signs of life that did not come, a worker is presumed dead
+LONGEST_PAUSE = 60.0  # seconds before something is tried again that has failed many times
+MOST_ATTEMPTS = 5  # how often an error is tried again that nobody foresaw
 LOGGED_OUT, LOGGED_IN = 30.0, 600.0
 """Seconds for which it is remembered whether somebody is logged in: it takes a program to ask."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 SESSIONS = "CLAUDE"
 """The queue of a worker that resumes parked sessions, and the agent whose limit holds for them."""
-_LOOK = 0.5
-"""Seconds after which it is looked whether a session has ended."""
-_FAREWELL = 5.0
-"""Seconds that a worker tries to say that it is gone."""
+_LOOK = 0.5  # seconds after which it is looked whether a session has ended
+_FAREWELL = 5.0  # seconds that a worker tries to say that it is gone
 _THREADS = 4
 """So many store calls are made at once, each on a connection; two more listen and hold locks."""
 
@@ -59,22 +53,17 @@ _THREADS = 4
 class Orders(NamedTuple):
     """What a worker is told: how much to take on, of what, and how to stop."""
 
-    concurrency: int = 8
-    """The most runs that it drives at the same time."""
+    concurrency: int = 8  # the most runs that it drives at the same time
     queues: frozenset[str] = frozenset()
     """The names of those that it takes runs from, folded; all, where none is named."""
     limits: Mapping[str, int] = MappingProxyType({})
     """The most calls of an agent at the same time, by its folded name."""
     grace: float = 30.0
     """Seconds that calls get to end by themselves when the worker is told to stop."""
-    heartbeat: float = 5.0
-    """Seconds between two signs of life."""
-    poll: float = 2.0
-    """Seconds after which it looks for work that nobody told it of."""
-    drain: bool = False
-    """Stop when there is nothing left to do."""
-    workdir: str = ""
-    """Where agents work, in place of the folders in which the runs were begun."""
+    heartbeat: float = 5.0  # seconds between two signs of life
+    poll: float = 2.0  # seconds after which it looks for work that nobody told it of
+    drain: bool = False  # stop when there is nothing left to do
+    workdir: str = ""  # where agents work, in place of the folders in which the runs were begun
 
     @property
     def silence(self) -> float:
@@ -89,10 +78,9 @@ def put_back(why: str, attempts: int = -1) -> JobEnd:
 
 
 def judge(error: Exception, attempts: int) -> JobEnd:
-    """What an error means for the run.
-
-    Only what has nothing to do with the run is tried again: the database is away, another process
-    drives the run. A run that cannot be resumed could not be the next time either.
+    """What an error means for the run. Only what has nothing to do with the run is tried again: the
+    database is away, another process drives the run. A run that cannot be resumed could not be the
+    next time either.
     """
     foreseen = isinstance(error, QuandaryError)
     why = str(error) if foreseen else f"{type(error).__name__}: {error}"
@@ -147,14 +135,10 @@ class Turn:
         self.store, self.agents, self.job, self.workdir = driver.store, agents, job, workdir
         self.run = job.run
         self.task: asyncio.Task[Any] | None = None
-        self.calling = 0
-        """How many programs work for it."""
-        self.aside = ""
-        """Why it goes on elsewhere or later, once no program works for it."""
-        self.driven = False
-        """Whether it can be interrupted."""
-        self.untouched = False
-        """It was interrupted when no program worked for it."""
+        self.calling = 0  # how many programs work for it
+        self.aside = ""  # why it goes on elsewhere or later, once no program works for it
+        self.driven = False  # whether it can be interrupted
+        self.untouched = False  # it was interrupted when no program worked for it
 
     async def drive(self) -> JobEnd:
         """Drive it until it waits for a person or is over; what becomes of it in the queue."""
@@ -231,10 +215,7 @@ class Turn:
                     self.put_aside(self.aside)
 
     def put_aside(self, why: str) -> None:
-        """Begin no further call, and interrupt the run when those under way have ended.
-
-        That costs no attempt: the journal says that what had not ended is to be made anew.
-        """
+        """Begin no further call, and interrupt the run, at no cost, when those under way ended."""
         self.aside = why
         if not self.calling:
             asyncio.get_running_loop().call_soon(self.interrupt)
@@ -258,19 +239,15 @@ class Worker:
         self.driver = Driver(store, catalogue, around)
         self.queue = JobQueue(store)
         self.id = 0
-        self.turns: set[Turn] = set()
-        """The runs that it has."""
-        self.failed = 0
-        """How many it had to give up."""
+        self.turns: set[Turn] = set()  # the runs that it has
+        self.failed = 0  # how many it had to give up
         self.stopped_by: signal.Signals | None = None
         self._queues: list[Queue] = []
         self._strange: set[str] = set()
         """Queues of versions that it does not know, as far as that was said."""
         self._woken = asyncio.Event()
-        self._alone = asyncio.Lock()
-        """Held by whoever takes a run or gives a sign of life."""
-        self._sessions: dict[str, asyncio.Task[None]] = {}
-        """Parked sessions that it resumes."""
+        self._alone = asyncio.Lock()  # held by whoever takes a run or gives a sign of life
+        self._sessions: dict[str, asyncio.Task[None]] = {}  # parked sessions that it resumes
         self._known: set[str] = set()
         """Runs with which no session is parked that it could resume, or not any more."""
         self._ending = False
@@ -305,8 +282,6 @@ class Worker:
             self._error = task.exception()
             self._ending = True
             self._woken.set()
-
-    # -- taking ----------------------------------------------------------------------------------
 
     async def _take(self) -> None:
         """Take one run after another, as many at a time as there is room for."""
@@ -374,8 +349,6 @@ class Worker:
             self.turns.discard(turn)
             self._woken.set()
 
-    # -- parked sessions -------------------------------------------------------------------------
-
     async def _resume_sessions(self) -> None:
         """Resume what was parked on this machine and is answered, each session once."""
         wanted = not self.orders.queues or fold(SESSIONS) in self.orders.queues
@@ -407,8 +380,6 @@ class Worker:
             level = logging.WARNING if program.returncode else logging.INFO
             log.log(level, "run %s: its session ended (%d)", run, program.returncode, extra=facts)
 
-    # -- signs of life ---------------------------------------------------------------------------
-
     async def _live(self) -> None:
         """Give a sign of life time and again, and take care of those that gave none."""
         while True:
@@ -430,8 +401,6 @@ class Worker:
             log.warning("worker %d was presumed dead; it is %d now", lost, self.id)
             self._woken.set()
             return False
-
-    # -- stopping --------------------------------------------------------------------------------
 
     def stop(self, signum: signal.Signals) -> None:
         """Begin nothing new. Who says it twice does not want to wait for what is under way."""

@@ -15,8 +15,7 @@ from quandary.model.track import Move
 Request = Ask | Call | tuple[Call, ...] | Do
 Response = Reply | Output | tuple[Output, ...] | Done
 T = TypeVar("T")
-Steps = Generator[Request, Response, T]
-"""A part of a flow, with what comes of it."""
+Steps = Generator[Request, Response, T]  # a part of a flow, with what comes of it
 Flow = Steps[dict[str, Any]]
 R = TypeVar("R", Reply, Output, Done)
 
@@ -33,7 +32,8 @@ def tell_hands(hands: Iterable[Hand]) -> dict[str, str]:
     """Who answered, and through what, as results say it beside an answer."""
     told = list(dict.fromkeys(hands))
     if len(told) == 1:
-        return dict(zip(("by", "through"), told[0], strict=True))
+        by, through = told[0]
+        return {"by": by, "through": through}
     names = zip(("by", "through"), zip(*told, strict=True), strict=False)
     return {name: ", ".join(words) for name, words in names}
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -43,8 +43,7 @@ from quandary.model.asks import (
 from quandary.model.calls import Assignment, Call, Do, Done, Output
 from quandary.model.tree import Extra
 
-FEWEST = 2
-"""A host shows at least this many options, or there would be no room for More…"""
+FEWEST = 2  # a host shows at least this many options, or there would be no room for More…
 PERSON = "Only a person can answer this, at a terminal (quandary next) or in the browser."
 UP = Choice(BACK, "Back", "To the options before these")
 _ASKED = "You asked: {}"
@@ -60,36 +59,22 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """A question that is asked about an item until it has an answer, as it stands at the moment."""
 
     item: Item = Item("")
-    blocks: tuple[str, ...] = ()
-    """What is to be known about it beside the context."""
+    blocks: tuple[str, ...] = ()  # what is to be known about it beside the context
     multi: bool = False
-    own_words: bool = False
-    """Whether text that names no choice is an answer."""
-    none: Choice | None = None
-    """Says that none of them is meant; shown where there is room, and always understood."""
+    own_words: bool = False  # whether text that names no choice is an answer
+    none: Choice | None = None  # says that none is meant; shown where there is room
     page: int = 0
-    gathered: tuple[str, ...] = ()
-    """Codes that were chosen before, where several can be."""
-    among: tuple[str, ...] = ()
-    """Only these are asked about, because the last reply fits them equally."""
-    turned: int = 0
-    """How many pages of those have been turned."""
-    why: str = ""
-    """Why it is asked again."""
-    offers: tuple[Extra, ...] = ()
-    """Extras that came with advice."""
-    pending: str = ""
-    """What the person asked, as long as nobody has answered it."""
-    notes: tuple[Note, ...] = ()
-    """What is told together with the question."""
-    hands: tuple[Hand, ...] = ()
-    """Whose answers have led here, as far as the flow is told."""
-    proposal: Proposal | None = None
-    """The person is asked whether that is what they meant."""
-    fields: tuple[Field, ...] = ()
-    """Values that go with the answer."""
-    filled: dict[str, Any] = {}
-    """Those that somebody has changed."""
+    gathered: tuple[str, ...] = ()  # codes that were chosen before, where several can be
+    among: tuple[str, ...] = ()  # only these are asked about: the last reply fits them equally
+    turned: int = 0  # how many pages of those have been turned
+    why: str = ""  # why it is asked again
+    offers: tuple[Extra, ...] = ()  # extras that came with advice
+    pending: str = ""  # what the person asked, as long as nobody has answered it
+    notes: tuple[Note, ...] = ()  # what is told together with the question
+    hands: tuple[Hand, ...] = ()  # whose answers have led here, as far as the flow is told
+    proposal: Proposal | None = None  # the person is asked whether that is what they meant
+    fields: tuple[Field, ...] = ()  # values that go with the answer
+    filled: dict[str, Any] = {}  # those that somebody has changed
 
     def tell_values(self) -> dict[str, Any]:
         """The values as they go with the answer, and which of them somebody changed."""
@@ -123,33 +108,24 @@ class Asking(ABC, Generic[P]):
     """Asks the questions of one run. Each showing of a place has a key of its own."""
 
     kind: Kind = "transition"
-    advisor: str = ""
-    """An agent that answers what people ask back."""
-    reader: str = ""
-    """An agent that proposes what words mean that our reader does not understand."""
-    skips = False
-    """Whether a question can be left without an answer."""
+    advisor: str = ""  # an agent that answers what people ask back
+    reader: str = ""  # an agent that proposes what words mean that our reader does not understand
+    skips = False  # whether a question can be left without an answer
 
     def __init__(self, context: str, limits: Limits, require: Required = "") -> None:
         self.context = context
         self.limits = limits
         self.require = require
-        self.notes: list[Note] = []
-        """What the next Ask, or the result, has to say."""
-        self.comment = ""
-        """What was said beside the last answer."""
+        self.notes: list[Note] = []  # what the next Ask, or the result, has to say
+        self.comment = ""  # what was said beside the last answer
         self._remarks: dict[str, Remarks] = {}
         self._turns: dict[str, int] = {}
-        self._readings: dict[str, Output] = {}
-        """What the reader made of a prompt, which it is asked once."""
-        self._again: set[str] = set()
-        """The keys of what was shown before."""
+        self._readings: dict[str, Output] = {}  # what the reader, asked once, made of a prompt
+        self._again: set[str] = set()  # the keys of what was shown before
 
     def remarks_on(self, item: str) -> Remarks:
         """What was said about an item; about "", what was said of the run as a whole."""
         return self._remarks.setdefault(item, Remarks())
-
-    # -- what differs between a level of a tree and an inquiry -------------------------------------
 
     @abstractmethod
     def question(self, place: P) -> Question:
@@ -179,13 +155,8 @@ class Asking(ABC, Generic[P]):
     def force(self, place: P, code: str) -> list[P]:
         """Settle a place by one code at once, whatever lies behind it."""
 
-    # -- asking ------------------------------------------------------------------------------------
-
     def settle(self, places: Sequence[P]) -> Steps[None]:
-        """Ask these together; then what each answer leaves open, one question at a time.
-
-        Proposals are confirmed together. A question that was left out is asked again.
-        """
+        """Ask these together; then what each answer leaves open, one question at a time."""
         while places:
             opened, places = yield from self._show(places)
             while opened:
@@ -196,7 +167,8 @@ class Asking(ABC, Generic[P]):
 
     def _show(self, places: Sequence[P]) -> Steps[tuple[list[P], list[P]]]:
         """Ask once; the places that the answers leave open, and those that got no answer."""
-        asked = [(place, self._phrase(place)) for place in places]
+        asked = [(place, self.question(place)) for place in places]
+        asked = [(p, proposals.confirm(q, p.proposal, p.own_words)) for p, q in asked]
         reply = yield from send(self.ask(asked), Reply)
         proposed = (yield from self._consult_reader(asked, reply)) if self.reader else {}
         opened: list[P] = []
@@ -239,19 +211,10 @@ class Asking(ABC, Generic[P]):
                     self.note("reader", place, f"{self.reader} could not read the reply: {why}")
         return found
 
-    def _phrase(self, place: P) -> Question:
-        """The question on a place, or whether a proposal is what was meant there."""
-        if place.proposal is None:
-            return self.question(place)
-        return proposals.confirm(self.question(place), place.proposal, own_words=place.own_words)
-
     def _hear(
         self, place: P, answer: Answer, hand: Hand | None, by: str = ""
     ) -> tuple[P, Answer | None]:
-        """An answer as it counts; nothing where the person is asked about a proposal.
-
-        Only who confirms it decides; of words that are kept, both had a part in it.
-        """
+        """An answer as it counts; nothing where the person is asked about a proposal."""
         if place.proposal is None and not answer.suggested:
             return place, answer
         remarks, known = self.remarks_on(place.item.id), place.proposal
@@ -312,8 +275,6 @@ class Asking(ABC, Generic[P]):
         key, said = questions[0].key, tuple(notes)
         return Ask(key, self.kind, preamble, questions, said, self.require, back)
 
-    # -- an answer, or what stands in its place ----------------------------------------------------
-
     def _take(
         self, place: P, question: Question, answer: Answer, hand: Hand | None
     ) -> Steps[list[P]]:
@@ -357,10 +318,7 @@ class Asking(ABC, Generic[P]):
         return replace(place, gathered=tuple(dict.fromkeys((*place.gathered, *known))))
 
     def _extra(self, place: P, question: Question, letter: str) -> Steps[list[P]]:
-        """The letter of an extra says what stands behind it, as if it had been typed.
-
-        One that only wants to see something goes to whoever asks, and the question stays open.
-        """
+        """The letter of an extra says what stands behind it; one that only looks stays open."""
         extra = next((extra for extra in question.extras if extra.letter == letter), None)
         if extra is None:
             return self.again(place, f"There is no extra {letter} here.")
@@ -431,8 +389,6 @@ class Asking(ABC, Generic[P]):
         """Something that the next Ask, or the result, has to say."""
         self.notes.append(Note(kind, text, place.item.id))
 
-    # -- prefixes ----------------------------------------------------------------------------------
-
     def _heed_prefix(self, place: P, question: Question, answer: Answer) -> Steps[list[P]]:
         prefix, argument = answer.prefix or "", answer.argument.strip()
         acting = {"force": self._force, "tag": self._tag, "add": self._add, "fill": self._fill}
@@ -458,10 +414,7 @@ class Asking(ABC, Generic[P]):
         return self.again(place, f"There is no option {argument} here.")
 
     def _tag(self, place: P, argument: str) -> list[P]:
-        """`#name` tags the item, `#one, #two` twice, and the question comes again.
-
-        A tag in backticks is inert.
-        """
+        """`#one, #two` tag the item, and the question comes again; backticks make a tag inert."""
         parts = re.split(r"\s+(?:and|&)\s+(?=#)|[,;#]", re.sub(r"`[^`]*`", "", argument))
         tags = [tag for part in parts if (tag := part.strip())]
         if not tags:
@@ -544,9 +497,6 @@ def _tell_apart(question: Question, value: str) -> Question:
     return replace(question, text=text, template=template)
 
 
-# -- pages -----------------------------------------------------------------------------------------
-
-
 def go_back(place: Place) -> tuple[Choice, ...]:
     """What leads from a further page, or from some of the options, to those shown before."""
     return (UP,) if place.page or place.among else ()
@@ -564,10 +514,7 @@ def page_of(
 
 
 def page_choices(choices: Sequence[Choice], page: int, room: int) -> list[Choice]:
-    """The choices of a page, counted from 0; behind the last one comes the last one again.
-
-    Each page but the last keeps one place for More…, and the next begins where it ended.
-    """
+    """The choices of a page, counted from 0; each page but the last has a place for More…."""
     begin, step = 0, max(room - 1, 1)
     while page > 0 and len(choices) - begin > room:
         begin, page = begin + step, page - 1
@@ -577,31 +524,20 @@ def page_choices(choices: Sequence[Choice], page: int, room: int) -> list[Choice
     return [*rest[:step], Choice(MORE, "More…", f"{len(rest) - step} further options")]
 
 
-# -- one question of a split, a gate or a walk -----------------------------------------------------
-
-
 class Inquiry(Place, frozen=True):
     """A question with all its choices, however few of them a host can show at once."""
 
-    key: str
-    """Its number, such as `D3.1`; it opens the text of a question that is part of a chain."""
-    label: str
-    """What the header says behind the number."""
-    text: str
-    """What is to be known; the question itself stands behind it."""
+    key: str  # its number, such as `D3.1`; it opens the text of a question that is part of a chain
+    label: str  # what the header says behind the number
+    text: str  # what is to be known; the question itself stands behind it
     asked: str
     choices: tuple[Choice, ...]
     id: str = ""
-    blank_is_none: bool = False
-    """Other left blank says the same."""
-    named: tuple[Choice, ...] = ()
-    """What typed text may name besides."""
-    always: tuple[Note, ...] = ()
-    """What is told at every showing."""
-    chain: bool = True
-    """Whether it is one of a chain, which goes by numbers and is never decided by preference."""
-    assignment: Assignment | None = None
-    """Which part of a walk it is."""
+    blank_is_none: bool = False  # Other left blank says the same
+    named: tuple[Choice, ...] = ()  # what typed text may name besides
+    always: tuple[Note, ...] = ()  # what is told at every showing
+    chain: bool = True  # one of a chain goes by numbers, and no preference decides it
+    assignment: Assignment | None = None  # which part of a walk it is
 
     @property
     def every(self) -> tuple[Choice, ...]:
@@ -609,14 +545,14 @@ class Inquiry(Place, frozen=True):
         return (*self.choices, *self.named, *(() if self.none is None else (self.none,)))
 
 
-class Selection(NamedTuple):
+class Selection(msgspec.Struct, frozen=True):
     """A settled answer: codes in the order of the choices, own words, and a remark."""
 
     codes: tuple[str, ...] = ()
     words: str = ""
     comment: str = ""
     hands: tuple[Hand, ...] = ()
-    values: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    values: dict[str, Any] = {}
     """What stands in the fields, where there are any, and which of it was changed."""
 
     @property
@@ -628,20 +564,14 @@ class Selection(NamedTuple):
 class Chooser(Asking[Inquiry]):
     """Asks the inquiries of one run."""
 
-    _chosen = Selection()
-    hands: tuple[Hand, ...] = ()
-    """Whose the answers were, all in all."""
+    last = Selection()
+    hands: tuple[Hand, ...] = ()  # whose the answers were, all in all
 
     def inquire(self, inquiry: Inquiry) -> Steps[Selection]:
         """Ask until there is an answer. Whatever else comes back, the question comes again."""
         yield from self.settle([inquiry])
-        self.hands = tuple(dict.fromkeys((*self.hands, *self._chosen.hands)))
-        return self._chosen
-
-    @property
-    def last_hands(self) -> tuple[Hand, ...]:
-        """Whose the last answer was."""
-        return self._chosen.hands
+        self.hands = tuple(dict.fromkeys((*self.hands, *self.last.hands)))
+        return self.last
 
     def question(self, place: Inquiry) -> Question:
         none = () if place.none is None else (place.none,)
@@ -707,7 +637,7 @@ class Chooser(Asking[Inquiry]):
             codes = [code for code in codes if code != none.code]
         order = {choice.code: at for at, choice in enumerate((*place.choices, *place.named))}
         in_order = sorted(codes, key=lambda code: order.get(code, -1))
-        self._chosen = Selection(
+        self.last = Selection(
             tuple(in_order), words, self.comment, place.hands, place.tell_values()
         )
         return []
@@ -715,7 +645,7 @@ class Chooser(Asking[Inquiry]):
     def open_menu(self, place: Inquiry) -> list[Inquiry] | None:
         if place.none is None or not place.blank_is_none:
             return None
-        self._chosen = Selection((place.none.code,), hands=place.hands)
+        self.last = Selection((place.none.code,), hands=place.hands)
         return []
 
     def force(self, place: Inquiry, code: str) -> list[Inquiry]:

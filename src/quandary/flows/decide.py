@@ -9,8 +9,8 @@ import re
 from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import chain
-from typing import Any, NamedTuple, cast
+from itertools import chain, cycle, product
+from typing import Any, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -31,6 +31,7 @@ from quandary.model.asks import (
     Question,
     Reply,
     Required,
+    split_label,
 )
 from quandary.model.tree import (
     OTHER,
@@ -46,14 +47,10 @@ from quandary.model.tree import (
 )
 
 VERSION = 1
-_LAST = 1_000_000
-"""Own words stand behind every option."""
-_RECOMMENDED = re.compile(r"\s*\(recommended\)\s*\Z", re.IGNORECASE)
-MOST_QUESTIONS = 100_000
-"""Items times decisions."""
-_ID = re.compile(r"(?:[A-Za-z][\w-]*/)?\d+(?:\.(?:\d+|[A-Z]+))*(?:/\d+)?", re.ASCII)
-DEEPEST_ASIDE = 3
-"""Trees asked inside one another; deeper than this nobody knows where they are."""
+_LAST = 1_000_000  # own words stand behind every option
+MOST_QUESTIONS = 100_000  # items times decisions
+_ID = r"(?a)(?:[A-Za-z][\w-]*/)?\d+(?:\.(?:\d+|[A-Z]+))*(?:/\d+)?"
+DEEPEST_ASIDE = 3  # trees asked inside one another; deeper than this nobody knows where they are
 
 
 class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -80,10 +77,7 @@ def start(arguments: dict[str, Any]) -> Flow:
 
 
 def recall(arguments: dict[str, Any], heard: dict[str, Any]) -> Flow:
-    """The same flow of a run that was begun, so that nothing of it has to be refused.
-
-    It takes out of `heard` the replies that it can follow without asking.
-    """
+    """The same flow of a run that was begun, less the replies that need nobody to be asked."""
     decider = Decider(_fill_terms(msgspec.convert(arguments, Terms)))
     decider.heard = heard
     return decider.flow()
@@ -115,10 +109,9 @@ def decide(
 
 
 def require_slots_filled(terms: Terms) -> None:
-    """Refuse to begin with a slot that nothing fills, wherever a person would see it.
-
-    An item's slots are its own: without items, nothing is called `{title}`. What an item is called
-    may look like anything else that waits to be filled in. A blank value fills nothing.
+    """Refuse to begin with a slot that nothing fills, wherever a person would see it. An item's
+    slots are its own: without items, nothing is called `{title}`. What an item is called may look
+    like anything else that waits to be filled in. A blank value fills nothing.
     """
     _require_few(terms)
     tree, extras = terms.tree, terms.tree.extras if terms.extras is None else terms.extras
@@ -160,16 +153,12 @@ def known_of(item: Item | None, values: Mapping[str, str]) -> Mapping[str, str]:
     """What fills slots: what the caller set, and what is known of the item."""
     if item is None:
         return values
-    title = item.title or item.label or item.id
-    known = {**item.fields, "id": item.id, "label": item.label or title, "title": title}
+    known = {**item.fields, "id": item.id, "label": item.label or item.name, "title": item.name}
     return ChainMap(cast("dict[str, str]", values), {**known, "context": item.context})
 
 
 def _template(terms: Terms, decision: Decision, item: Item | None = None) -> str:
-    """The words of a question, slots and all: the item's, the caller's, the decision's, the tree's.
-
-    Blank ones are none.
-    """
+    """The first words for a question that are not blank: item's, caller's, decision's, tree's."""
     own = item.question if item else ""
     given = (own, terms.question, decision.question, terms.tree.question)
     return next(filter(str.strip, given), "")
@@ -180,10 +169,8 @@ def _fill_item(item: Item, values: Mapping[str, str]) -> Item:
     if "{" not in f"{item.label}{item.title}{item.context}":
         return item
     known = known_of(item, values)
-    said = {
-        name: wording.fill(getattr(item, name), known) for name in ("label", "title", "context")
-    }
-    return replace(item, **said)
+    names = ("label", "title", "context")
+    return replace(item, **{name: wording.fill(getattr(item, name), known) for name in names})
 
 
 def _fill_options(options: tuple[Option, ...], known: Mapping[str, str]) -> tuple[Option, ...]:
@@ -216,7 +203,7 @@ def _flow(terms: Terms) -> Flow:
     wording.require_filled(terms.context, "the context")
     seen: set[str] = set()
     for item in terms.items:
-        if not _ID.fullmatch(item.id):
+        if not re.fullmatch(_ID, item.id):
             raise QuandaryError(f"item id {item.id!r}: write it like 1, 2.3, 1.3/2 or SLUG/4.2/1")
         if item.id in seen:
             raise QuandaryError(f"two items have the id {item.id}; each needs its own")
@@ -231,7 +218,7 @@ def _flow(terms: Terms) -> Flow:
     return decider.flow()
 
 
-class Part(NamedTuple):
+class Part(msgspec.Struct, frozen=True):
     """One path that was chosen, and where it stands among the others."""
 
     order: tuple[int, ...]
@@ -242,17 +229,13 @@ class Part(NamedTuple):
 class Level(Place, frozen=True, kw_only=True):
     """The options of one level, asked about one item."""
 
-    root: int
-    """Which of the tree's decisions it belongs to, from 0."""
+    root: int  # which of the tree's decisions it belongs to, from 0
     options: tuple[Option, ...]
     path: tuple[str, ...] = ()
-    order: tuple[int, ...] = ()
-    """Where the level stands in the tree, as numbers."""
-    in_menu: bool = False
-    """This is the level behind Other."""
+    order: tuple[int, ...] = ()  # where the level stands in the tree, as numbers
+    in_menu: bool = False  # this is the level behind Other
     own_words: bool = True
-    above: tuple[Level, ...] = ()
-    """The levels that led here, the nearest first."""
+    above: tuple[Level, ...] = ()  # the levels that led here, the nearest first
 
     @property
     def menu(self) -> Option | None:
@@ -278,14 +261,13 @@ class Level(Place, frozen=True, kw_only=True):
         for option in trace(self.options, code):
             order.append(next(at for at, sibling in enumerate(level) if sibling is option))
             level = option.options
-        label = _RECOMMENDED.sub("", option.label) or option.code
+        label = split_label(option.label)[0] or option.code
         return Part((*self.order, *order), "/".join((*self.path, code)), label)
 
     def words(self, kind: str, text: str) -> Part:
-        """What own words, an extra or a forced skip record: they stand behind Other."""
-        other = self.menu.code if self.menu is not None else OTHER
-        above = self.path if self.in_menu else (*self.path, other)
-        return Part((_LAST, *self.order), "/".join((*above, f"{kind}:{text}")), text)
+        """What own words, an extra or a forced skip record: they stand behind `OTH` everywhere."""
+        above = self.path[:-1] if self.in_menu else self.path
+        return Part((_LAST, *self.order), "/".join((*above, OTHER, f"{kind}:{text}")), text)
 
 
 class Record(msgspec.Struct):
@@ -295,8 +277,7 @@ class Record(msgspec.Struct):
     parts: dict[int, list[Part]] = {}
     asides: list[dict[str, Any]] = []
     hands: dict[int, list[Hand]] = {}
-    values: dict[int, dict[str, Any]] = {}
-    """What stood in the fields when somebody chose."""
+    values: dict[int, dict[str, Any]] = {}  # what stood in the fields when somebody chose
 
     def add(self, root: int, part: Part) -> None:
         """Keep a path, once."""
@@ -307,21 +288,25 @@ class Record(msgspec.Struct):
 
     def path(self, root: int) -> str:
         """The chosen paths, joined by commas; own words stand last."""
-        return ",".join(part.path for part in self.parts.get(root, []))
+        return ",".join([part.path for part in self.parts.get(root, ())])
 
-    def chosen(self, root: int, remarks: Remarks) -> dict[str, Any]:
-        """The entry of the result."""
+    def chosen(self, root: int, remarks: Remarks | None) -> dict[str, Any]:
+        """The entry of the result; of most items nothing was said beside the answer."""
+        parts = self.parts.get(root, ())
         entry: dict[str, Any] = {
-            "item": self.item.title or self.item.label or self.item.id,
+            "item": self.item.name,
             "path": self.path(root),
             "itemId": self.item.id,
-            "labels": [part.label for part in self.parts.get(root, [])],
+            "labels": [part.label for part in parts],
         }
-        entry |= remarks.as_result() | self.values.get(root, {})
-        if "values" in entry and all(part.order[0] == _LAST for part in self.parts.get(root, [])):
+        if remarks is not None:
+            entry |= remarks.as_result()
+        if root in self.values:
+            entry |= self.values[root]
+        if "values" in entry and all(part.order[0] == _LAST for part in parts):
             # A default stands with an option that was chosen; words say nothing about it.
             entry["values"] = {name: entry["values"][name] for name in entry["changed"]}
-        if remarks.questions:
+        if "questions" in entry:
             entry["notes"] = entry.pop("questions")
         if self.asides:
             entry["asides"] = list(self.asides)
@@ -330,26 +315,23 @@ class Record(msgspec.Struct):
 
 def _choice(option: Option, code: str = "") -> Choice:
     """An option as it is shown; an author recommends it with `(recommended)` after its label."""
-    label, marks = _RECOMMENDED.subn("", option.label or option.code)
-    shown, branch = label or option.code, bool(option.options)
-    return Choice(code or option.code, shown, option.description, branch, recommended=bool(marks))
+    label, recommended = split_label(option.label or option.code)
+    branch = bool(option.options)
+    return Choice(code or option.code, label, option.description, branch, recommended=recommended)
 
 
 def _below(place: Level, code: str, why: str) -> Level:
     way = trace(place.options, code)
+    kept = ("item", "blocks", "root", "hands", "fields", "filled")
+    same: dict[str, Any] = {name: getattr(place, name) for name in kept}
     return Level(
-        item=place.item,
-        blocks=place.blocks,
+        **same,
         multi=is_multi(way[-1].options),
-        root=place.root,
         options=way[-1].options,
         path=(*place.path, *(step.code for step in way)),
         order=place.part(code).order,
         why=why,
-        hands=place.hands,
         above=(replace(place, above=()), *place.above),
-        fields=place.fields,
-        filled=place.filled,
     )
 
 
@@ -399,79 +381,62 @@ class Decider(Asking[Level]):
     idle: tuple[str, ...] = ()
     """Where choosing does something at once, the codes that do nothing; all others are picked
     outright or not at all."""
-    heard: dict[str, Any] | None = None
-    """Replies by the key of their Ask, where the run is only brought back to where it stood."""
+    take_only = True  # whether a blank takes the only option behind Other unseen
+    heard: dict[str, Any] | None = None  # replies by key, where the run is only rebuilt
 
-    def __init__(
-        self,
-        terms: Terms,
-        prefix: str = "",
-        depth: int = 0,
-        why: str = "",
-        *,
-        take_only: bool = True,
-    ) -> None:
+    def __init__(self, terms: Terms, prefix: str = "", depth: int = 0, why: str = "") -> None:
         tree = terms.tree
         super().__init__(terms.context, terms.limits, terms.require or tree.require)
-        self.terms = terms
-        self.prefix = prefix
-        self.depth = depth
-        self.why = why
-        self.take_only = take_only
-        """Whether a blank takes the only option behind Other unseen."""
+        self.terms, self.prefix, self.depth, self.why = terms, prefix, depth, why
         self.kind = terms.kind or ("advisory" if tree.kind == "advisory" else "transition")
         self.advisor, self.reader = terms.advisor, terms.reader
         self.extras = tree.extras if terms.extras is None else terms.extras
         self.records = {item.id: Record(item) for item in terms.items}
         self._several = len(tree.decisions) > 1
         self._pages: dict[tuple[object, ...], tuple[tuple[Choice, ...], tuple[Choice, ...]]] = {}
-        self._ids: dict[tuple[int, tuple[str, ...]], str] = {}
-        """Items of one run are asked the same things, which are made once."""
-        self._slotted: dict[int, bool] = {}
         self._plain: dict[int, dict[tuple[str, ...], Part]] = {}
         self._filled: dict[tuple[str, int], tuple[Option, ...]] = {}
         """Levels are known by where they lie in memory, so that those of an item are kept."""
-        self._texts: dict[tuple[str, int], str] = {}
-        """Questions are put into words before anybody is asked, and then asked."""
+        self._texts: dict[tuple[str, int], str] = {}  # put into words before anybody is asked
 
     def flow(self) -> Flow:
         """Batch after batch, as many questions at a time as the host shows."""
         decisions, items = self.terms.tree.decisions, self.terms.items
         room = max(self.terms.limits.questions, 1)
-        size = max(room // len(decisions), 1)
-        for begin in range(0, len(items), size):
-            batch = [
-                (item, root)
-                for item in items[begin : begin + size]
-                for root in range(len(decisions))
-            ]
-            for first in range(0, len(batch), room):
-                asked = batch[first : first + room]
-                if not (self.heard and self._recall(asked)):
+        places = list(product(items, range(len(decisions))))
+        size = max(room // len(decisions), 1) * len(decisions)
+        for begin in range(0, len(places), size):
+            for first in range(begin, begin + size, room):
+                asked = places[first : min(first + room, begin + size)]
+                if asked and not (self.heard and self._recall(asked)):
                     yield from self.settle([self.level(item, root) for item, root in asked])
         return self.result()
 
     def _recall(self, asked: Sequence[tuple[Item, int]]) -> bool:
         """Follow the reply to a first showing, where each answer is one plain choice of a leaf."""
-        heard, names = self.heard or {}, [self._key(item, root) for item, root in asked]
-        reply = heard.get(names[0])
+        heard, key = self.heard or {}, self._key(*asked[0])
+        reply, first = heard.get(key), key
         if not isinstance(reply, Reply) or not len(asked) == len(reply.answers) == len(reply.hands):
             return False
-        for (_, root), key, answer in zip(asked, names, reply.answers, strict=True):
-            if answer.picked not in self._leaves(root) or answer != Answer(key, answer.picked):
-                return False
+        found: list[tuple[Record, int, Part, Hand]] = []
         for (item, root), answer, hand in zip(asked, reply.answers, reply.hands, strict=True):
-            record = self.records[item.id]
-            record.parts[root], record.hands[root] = [self._leaves(root)[answer.picked]], [hand]
+            if found:
+                key = self._key(item, root)
+            part = self._leaves(root).get(answer.picked)
+            if part is None or answer != Answer(key, answer.picked):
+                return False
+            found.append((self.records[item.id], root, part, hand))
+        for record, root, part, hand in found:
+            record.parts[root], record.hands[root] = [part], [hand]
         self.notes = []
-        del heard[names[0]]
+        del heard[first]
         return True
 
     def _leaves(self, root: int) -> dict[tuple[str, ...], Part]:
         """What the plain choices of a decision record, where that is the same for every item."""
         if root not in self._plain:
             level = self.level(self.terms.items[0], root)
-            plain = not (level.multi or level.fields or self._is_slotted(root))
+            plain = not (level.multi or level.fields or self._slotted[root])
             shown = chain.from_iterable(level.list_choices()) if plain else ()
             self._plain[root] = {(c.code,): level.part(c.code) for c in shown if not c.branch}
         return self._plain[root]
@@ -490,18 +455,18 @@ class Decider(Asking[Level]):
     def _options(self, item: Item, root: int) -> tuple[Option, ...]:
         """The options of a decision, with the slots in labels and descriptions filled."""
         options = self.terms.tree.decisions[root].options
-        if not self._is_slotted(root):
+        if not self._slotted[root]:
             return options
         if (item.id, root) not in self._filled:
             known = known_of(item, self.terms.values)
             self._filled[item.id, root] = _fill_options(options, known)
         return self._filled[item.id, root]
 
-    def _is_slotted(self, root: int) -> bool:
-        if root not in self._slotted:
-            texts = (f"{o.label}{o.description}" for _, o in self.terms.tree.decisions[root].walk())
-            self._slotted[root] = any("{" in text for text in texts)
-        return self._slotted[root]
+    @cached_property
+    def _slotted(self) -> list[bool]:
+        """Of each decision, whether a label or a description of it has slots."""
+        walks = (decision.walk() for decision in self.terms.tree.decisions)
+        return [any("{" in f"{o.label}{o.description}" for _, o in walk) for walk in walks]
 
     def _extras(self, item: Item) -> tuple[Extra, ...]:
         if not any("{" in extra.text for extra in self.extras):
@@ -513,23 +478,24 @@ class Decider(Asking[Level]):
         """A path for every item and decision, with what was said beside it."""
         tree = self.terms.tree
         chosen = [
-            record.chosen(root, self.remarks_on(record.item.id))
-            | ({"decision": decision.name} if self._several else {})
-            for record in self.records.values()
-            for root, decision in enumerate(tree.decisions)
+            record.chosen(root, self._remarks.get(item))
+            for item, record in self.records.items()
+            for root in range(len(tree.decisions))
         ]
+        if self._several:
+            for entry, decision in zip(chosen, cycle(tree.decisions)):
+                entry["decision"] = decision.name
         name = tree.name if self._several else tree.decisions[0].name
         result: dict[str, Any] = {"treeName": name, "chosenItems": chosen}
         if self.notes and not self.depth:
             result["notes"] = [msgspec.to_builtins(note) for note in self.notes]
         return result
 
-    # -- questions ---------------------------------------------------------------------------------
-
     def question(self, place: Level) -> Question:
         item = place.item
         shown, further = self._page(place)
         crumbs = f"[{'/'.join(place.path)}]: " if place.path else ""
+        picked = (*shown, *further) if self.idle else ()
         text, template = f"{crumbs}{self.chosen(place)}{self.root_text(item, place.root)}", ""
         if any(choice.recommended for choice in shown):  # only then can a preference decide it
             template = crumbs + self._word(item, place.root, wording.fill_phrases)
@@ -540,13 +506,11 @@ class Decider(Asking[Level]):
             choices=shown,
             multi=place.multi,
             item=item.id,
-            title=item.title or item.label or item.id,
+            title=item.name,
             named=further,
             above=_way_up(place),
             menu=bool(place.menu and place.menu.options) and not place.among,
-            outright=tuple(
-                c.code for c in (*shown, *further) if self.idle and c.code not in self.idle
-            ),
+            outright=tuple(c.code for c in picked if c.code not in self.idle),
             extras=(*self._extras(item), *place.offers),
             keywords=self._keywords,
             gathered=place.gathered,
@@ -569,12 +533,9 @@ class Decider(Asking[Level]):
 
     def _id(self, place: Level) -> str:
         """What the question is known by in every run: the tree, the decision, the way down."""
-        where = (place.root, place.path)
-        if where not in self._ids:
-            tree = self.terms.tree
-            decision = tree.decisions[place.root].name if self._several else ""
-            self._ids[where] = keys.joined(tree.name, decision, *place.path)
-        return self._ids[where]
+        tree = self.terms.tree
+        decision = tree.decisions[place.root].name if self._several else ""
+        return keys.joined(tree.name, decision, *place.path)
 
     def root_text(self, item: Item, root: int) -> str:
         """The question on an item, with the summary that makes it answerable by itself."""
@@ -591,16 +552,15 @@ class Decider(Asking[Level]):
         """The question in words, its slots filled like this."""
         terms = self.terms
         decision = terms.tree.decisions[root]
-        title = item.title or item.label or item.id
         if template := _template(terms, decision, item):
             fill = wording.fill if wording.is_all_slots(template) else fill
             text = fill(template, known_of(item, terms.values))
             named = self._several and template != decision.question
             return f"{decision.name}: {text}" if named else text
         about = wording.sentence(wording.summary(item.context or terms.context))
-        if title == decision.name:
-            return f"{about} {title}?"
-        return f"{about} {decision.name}: {fill('{title}', {'title': title})}?"
+        if item.name == decision.name:
+            return f"{about} {item.name}?"
+        return f"{about} {decision.name}: {fill('{title}', {'title': item.name})}?"
 
     @cached_property
     def _keywords(self) -> dict[str, str]:
@@ -614,17 +574,13 @@ class Decider(Asking[Level]):
                 words.setdefault(word.casefold(), tree.name)
         return words
 
-    # -- answers -----------------------------------------------------------------------------------
-
     def label(self, place: Level, code: str) -> str | None:
         place, code = _climb(place, code)
         option = find(place.options, code)
         return option.label if option is not None else "Back" if not code else None
 
     def resolve(self, place: Level, typed: str) -> str | None:
-        """The path that a typed code or path of codes names, in any case; also behind Other, and
-        then on the levels above.
-        """
+        """The path that a typed code or path names, also behind Other, then on the levels above."""
         wanted = typed.strip().strip("/").upper()
         for height, level in enumerate((place, *place.above)):
             by_case = {"/".join(path).upper(): "/".join(path) for path, _ in walk(level.options)}
@@ -657,7 +613,7 @@ class Decider(Asking[Level]):
         if deep and place.item.context:
             lines += ["", place.item.context]
         earlier = (
-            f"{record.item.title or record.item.label or record.item.id}: {chosen}"
+            f"{record.item.name}: {chosen}"
             for record in self.records.values()
             if (chosen := ", ".join(part.label for part in record.parts.get(place.root, [])))
         )
@@ -673,10 +629,7 @@ class Decider(Asking[Level]):
     def choose(
         self, place: Level, codes: Sequence[str], words: str = "", kind: str = ""
     ) -> list[Level]:
-        """Leaves are settled, branches open their own level, in the tree's order.
-
-        Whoever comes back up from there finds the leaves chosen.
-        """
+        """Leaves are settled and found chosen by who comes back up; branches open their level."""
         in_order = sorted(codes, key=lambda code: place.part(code).order)
         place = place.keep(in_order)
         opened = [level for code in in_order for level in self._open(place, code)]
@@ -694,10 +647,7 @@ class Decider(Asking[Level]):
         return []
 
     def open_menu(self, place: Level) -> list[Level] | None:
-        """The options behind Other; with only one of them, that one is taken.
-
-        Where taking it does something, it is shown first: a blank has not chosen it.
-        """
+        """The options behind Other; a single one is taken, unless taking it does something."""
         menu = place.menu
         if menu is None or not menu.options:
             return None
@@ -738,10 +688,9 @@ class Decider(Asking[Level]):
         why = f"You asked for {tree.name}. This question comes back after it."
         result = yield from self.run_inside(terms, keys.within(question.key, tree.name), why)
         known = ("item", "itemId", "labels")
-        self.records[place.item.id].asides += [
-            {"tree": name} | {said: one[said] for said in one if said not in known}
-            for one in result["chosenItems"]
-        ]
+        for one in result["chosenItems"]:
+            said = {field: one[field] for field in one if field not in known}
+            self.records[place.item.id].asides.append({"tree": name} | said)
         return [replace(place, why=f"{tree.name} is decided. Back to the question.")]
 
     def run_inside(self, terms: Terms, prefix: str, why: str = "") -> Flow:

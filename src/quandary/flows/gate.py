@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 PROCEED, WALK, BACK, CUSTOM = "PRC", "WLK", "BAK", "CUS"
-MOST_NAMED = 12
-"""As many artifacts are named in the context of a gate."""
+MOST_NAMED = 12  # as many artifacts are named in the context of a gate
 RESTART, SKIP, TURN = f"{OTHER}/RST", f"{OTHER}/SKP", f"{OTHER}/ALT"
 OUTPUT = Extra("A", "Show what this phase has produced so far")
 AHEAD = Extra("B", "Show which phases remain")
@@ -65,8 +64,7 @@ _REVIEW = (
 _RIGHT = "Is {title} right as it is?"
 PLAN_REVIEW = Tree("PLAN_REVIEW", (Decision("Plan Review", _REVIEW),), question=_RIGHT)
 """What a walk-through asks about each piece of work."""
-_BESIDE = ("comment", "tags", "notes", "proposals", "by", "through")
-"""What is kept of a review beside its path."""
+_BESIDE = ("comment", "tags", "notes", "proposals", "by", "through")  # kept of a review
 
 
 class Custom(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -81,31 +79,23 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
 
     folder: str
     track: Track
-    seen: int = 0
-    """How many moves the track has made."""
-    since: str = ""
-    """When it came to the current phase, where that is known."""
+    seen: int = 0  # how many moves the track has made
+    since: str = ""  # when it came to the current phase, where that is known
     custom: Custom | None = None
-    items: tuple[Item, ...] = ()
-    """What to walk through, where it is not the files of the folder."""
+    items: tuple[Item, ...] = ()  # what to walk through, where it is not the files of the folder
     require: Required = ""
-    at_hand: bool = False
-    """Whether the person can be asked for proof; else what is missing is handed back."""
+    at_hand: bool = False  # whether the person can be asked for proof that is missing
     proof: dict[str, Any] = {}
     limits: Limits = Limits()
     values: dict[str, str] = {}
     context: str = ""
-    base: str = ""
-    """Where the caller works, for paths in the proof."""
-    lacking: tuple[str, ...] | None = None
-    """What the proof lacks, where somebody has checked it."""
-    shown: dict[str, str] = {}
-    """The artifacts that the context names, with their digests; an approval is for these."""
+    base: str = ""  # where the caller works, for paths in the proof
+    lacking: tuple[str, ...] | None = None  # what the proof lacks, where somebody has checked it
+    shown: dict[str, str] = {}  # artifacts with their digests: an approval is for these
     reader: str = ""
 
     @property
     def phase(self) -> Phase:
-        """The phase whose end this is."""
         current = self.track.current
         assert current is not None  # noqa: S101 - a gate is refused before any phase has begun
         return self.track.find(current.label) or current
@@ -129,10 +119,7 @@ def gate(
     proof: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
 ) -> Flow:
-    """Ask whether the current phase may be left, and where to.
-
-    The flow yields `move-phase` and `list-artifacts` deeds, which whoever drives it does.
-    """
+    """Ask whether the current phase may be left, and where to; moves are yielded as deeds."""
     who: Required = "person" if require_person else ""
     about, given, room = tuple(items), dict(proof or {}), limits or Limits()
     return _flow(Terms(folder, track, seen, since, custom, about, who, at_hand, given, room))
@@ -165,16 +152,15 @@ class _Gate:
         same = {name: getattr(terms, name) for name in ("limits", "values", "require", "reader")}
         extras, items = (OUTPUT, AHEAD, SPENT), (self.item,)
         asked = decide.Terms(menu(terms), terms.context, items, question(terms), extras, **same)
-        self.asking = decide.Decider(asked, take_only=False)
-        self.asking.idle = (WALK, CUSTOM, MORE)
+        self.asking = decide.Decider(asked)
+        self.asking.take_only, self.asking.idle = False, (WALK, CUSTOM, MORE)
         self.proof = dict(terms.proof)
         self.typed: set[str] = set()
         self.shown = terms.shown
         self.reviews: dict[tuple[str, str], Result] = {}
         """Paths, and what was said with them, by the title of a piece and by its digest, or the id
         that the caller gave it."""
-        self.rounds = 0
-        """How often pieces were walked through."""
+        self.rounds = 0  # how often pieces were walked through
         self.why = ""
 
     def flow(self) -> Flow:
@@ -217,8 +203,6 @@ class _Gate:
             words = "handed the words to the caller" if own else "left the menu without choosing"
             return self._result("other", words, text=text if own else "")
         return None
-
-    # -- moving ------------------------------------------------------------------------------------
 
     def _proceed(self, label: str = "") -> Ending:
         """Proceed, or finish where nothing follows; with no label, nobody was asked."""
@@ -290,8 +274,6 @@ class _Gate:
             **{name: said for name, said in further.items() if said},
         }
 
-    # -- proof -------------------------------------------------------------------------------------
-
     def _ask_proof(self, problems: Mapping[str, str]) -> Steps[Result]:
         """The values that a person gives, until they leave a field blank; no other is lost."""
         given: dict[str, Any] = {}
@@ -301,17 +283,13 @@ class _Gate:
             batch = waiting[: max(self.terms.limits.questions, 1)]
             asked = [(field, self._proof_question(field, problems[field.name])) for field in batch]
             names = ", ".join(field.name for field in batch)
+            about = f"Before {self.phase.title} can be left, these have to be proven: {names}."
+            described = [(field.name, field.schema.get("description")) for field in batch]
             said = "\n".join(
-                f"- {field.name}: {about}"
-                for field in batch
-                if isinstance(about := field.schema.get("description"), str)
+                f"- {name}: {text}" for name, text in described if isinstance(text, str)
             )
-            preamble = Preamble(
-                f"Before {self.phase.title} can be left, these have to be proven: {names}.",
-                (said,) if said else (),
-                why,
-                hints="Type what is asked for | blank returns to the menu",
-            )
+            hints = "Type what is asked for | blank returns to the menu"
+            preamble = Preamble(about, (said,) if said else (), why, hints=hints)
             questions = tuple(question for _, question in asked)
             ask = Ask(questions[0].key, "transition", preamble, questions, (), self.terms.require)
             reply = yield from send(ask, Reply)
@@ -334,10 +312,8 @@ class _Gate:
     def _proof_question(self, field: Field, problem: str) -> Question:
         limits = self.terms.limits
         values = field.schema.get("enum", [True] if field.types == ("boolean",) else [])
-        choices = tuple(
-            Choice(f"V{number}", "Yes, confirmed" if value is True else shown(value))
-            for number, value in enumerate(values, 1)
-        )
+        labels = ["Yes, confirmed" if value is True else shown(value) for value in values]
+        choices = tuple(Choice(f"V{n}", label) for n, label in enumerate(labels, 1))
         return Question(
             key=self.asking.new_key(keys.place(self.phase.label, ("proof", field.name))),
             header=wording.header(Item(self.phase.label, label=field.name), limits.header),
@@ -349,8 +325,6 @@ class _Gate:
             value=field.described,
             root=False,
         )
-
-    # -- looking -----------------------------------------------------------------------------------
 
     def _show(self, extra: str) -> Steps[str]:
         """What the track itself says to one of the extras."""
@@ -372,14 +346,9 @@ class _Gate:
         pieces = yield from self._pieces()
         waiting = [(which, item) for which, item in pieces if which not in self.reviews]
         if waiting:
-            terms = replace(
-                self.asking.terms,
-                tree=PLAN_REVIEW,
-                items=tuple(item for _, item in waiting),
-                question="",
-                extras=(),
-                context=f"What {self.phase.title} has produced, piece by piece.",
-            )
+            about = f"What {self.phase.title} has produced, piece by piece."
+            own = {"items": tuple(item for _, item in waiting), "question": "", "extras": ()}
+            terms = replace(self.asking.terms, tree=PLAN_REVIEW, context=about, **own)
             self.rounds += 1
             prefix = keys.within(keys.turn(self.place, self.rounds), PLAN_REVIEW.name)
             result = yield from self.asking.run_inside(terms, prefix)
@@ -390,9 +359,14 @@ class _Gate:
             self.why = "There is nothing to walk through yet."
             return
         head = "That was everything" if waiting else "Everything was reviewed before"
-        answers = [_tell_review(self.reviews.get(which, {}).get("path", "")) for which, _ in pieces]
-        said = [f"- {which[0]}: {told}" for (which, _), told in zip(pieces, answers, strict=True)]
+        said = [f"- {which[0]}: {self._tell_review(which)}" for which, _ in pieces]
         self.why = "\n".join([f"{head}. The answers:", *said])
+
+    def _tell_review(self, which: tuple[str, str]) -> str:
+        """What was said of a piece of work, as a person would say it."""
+        path = self.reviews.get(which, {}).get("path", "")
+        option, words = PLAN_REVIEW.decisions[0].find(path), path.partition(":")[2]
+        return option.label if option else f"“{words}”" if words else path or "no answer"
 
     def _keep_review(self, which: tuple[str, str], path: str, said: Mapping[str, Any]) -> None:
         beside = {name: said[name] for name in _BESIDE if name in said}
@@ -401,8 +375,7 @@ class _Gate:
     def _pieces(self) -> Steps[list[tuple[tuple[str, str], Item]]]:
         """What the caller gave, else the files of the track, with what was said of them before."""
         if self.terms.items:
-            titled = [(item.title or item.label or item.id, item) for item in self.terms.items]
-            return [((title, item.id), replace(item, title=title)) for title, item in titled]
+            return [((i.name, i.id), replace(i, title=i.name)) for i in self.terms.items]
         found = yield from self._do("list-artifacts", self.terms.folder)
         self.shown = found.get("digests", self.shown)
         pieces = []
@@ -417,21 +390,11 @@ class _Gate:
         return pieces
 
 
-def _tell_review(path: str) -> str:
-    """What was said of a piece of work, as a person would say it."""
-    option = PLAN_REVIEW.decisions[0].find(path)
-    words = path.partition(":")[2]
-    return option.label if option else f"“{words}”" if words else path or "no answer"
-
-
 def _value(field: Field, answer: Answer) -> Any:  # noqa: ANN401 - whatever is declared
     """What was picked; else the text as it was typed, even where it looks like a prefix."""
     if answer.picked:
         return field.schema.get("enum", [True])[int(answer.picked[0][1:]) - 1]
     return answer.raw or answer.text or ""
-
-
-# -- the menu, and the words around it -------------------------------------------------------------
 
 
 def menu(terms: Terms) -> Tree:
@@ -445,8 +408,7 @@ def menu(terms: Terms) -> Tree:
     options = [] if track.finished else [Option(PROCEED, label, said)]
     options.append(Option(WALK, "Walk through the output", look))
     if before is not None:
-        back = f"Go back to {before.title}"
-        options.append(Option(BACK, back, "Return to its work"))
+        options.append(Option(BACK, f"Go back to {before.title}", "Return to its work"))
     if terms.custom is not None:
         options.append(Option(CUSTOM, terms.custom.label, terms.custom.description))
     others = [Option("RST", "Restart this phase", "Do its work again from the beginning")]
@@ -519,14 +481,12 @@ def describe(name: str, track: Track, phase: Phase, shown: Iterable[str] = ()) -
         lines.append(f"Required proof: {', '.join(field.described for field in phase.proof)}.")
     passed = [p.title for p in _guards(track, track.next) if p.label != phase.label]
     if passed:
-        lines.append(
-            f"Nobody has let {', '.join(passed)} pass yet; whoever goes on from here does."
-        )
+        held = ", ".join(passed)
+        lines.append(f"Nobody has let {held} pass yet; whoever goes on from here does.")
     if names := [f"`{name.replace('`', '')}`" for name in shown]:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        lines.append(
-            f"A choice is for its files as they are now: {', '.join(names[:MOST_NAMED])}{more}."
-        )
+        listed = ", ".join(names[:MOST_NAMED]) + more
+        lines.append(f"A choice is for its files as they are now: {listed}.")
     return "\n".join(lines)
 
 

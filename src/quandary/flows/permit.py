@@ -2,6 +2,9 @@
 
 After Allow the flow asks for the use of the permit, with the digest of what may be done. It is over
 when that was done, once; whoever comes second finds nothing that waits.
+
+An agent that stops in the middle of a walk's step, for a permission or with a question of its own,
+is asked about in that run. What a person says is told to its session, which goes on from there.
 """
 
 from __future__ import annotations
@@ -17,10 +20,22 @@ from quandary.errors import Rejected
 from quandary.flows import Flow, Steps, send, tell_hands, wording
 from quandary.flows.asking import Chooser, Inquiry
 from quandary.model import keys
-from quandary.model.asks import Answer, Choice, Item, Limits, Question, Reply
-from quandary.model.calls import Do, Done
-from quandary.model.requests import PLANS, PermitRequest, digest_input, find_one_way, find_risks
-from quandary.model.text import shorten
+from quandary.model.asks import Answer, Choice, Item, Limits, Question, Reply, Required
+from quandary.model.calls import Do, Done, Resumption, Stopped
+from quandary.model.requests import (
+    PLANS,
+    QUESTIONS,
+    PermitRequest,
+    digest_input,
+    find_one_way,
+    find_risks,
+    label_of,
+    name_action,
+    options_of,
+    previews_of,
+    read_question,
+)
+from quandary.model.text import LETTERS, shorten
 
 VERSION = 1
 ONCE, SESSION, CHANGED, DENY = "ONE", "SES", "CHG", "NO"
@@ -47,10 +62,9 @@ def start(arguments: dict[str, Any]) -> Flow:
 def permit(
     request: PermitRequest, *, limits: Limits | None = None, is_attached: bool = False
 ) -> Flow:
-    """Ask whether an action may be done; if so, wait until it is used, once.
-
-    Only a person can answer. Words that name no choice deny, and reach whoever asked. A plan that
-    is attached is looked at there, with remarks on its lines.
+    """Ask whether an action may be done; if so, wait until it is used, once. Only a person can
+    answer. Words that name no choice deny, and reach whoever asked. A plan that is attached is
+    looked at there, with remarks on its lines.
     """
     asking = Chooser(describe(request), limits or Limits(), "person")
     inquiry = make_inquiry(request)
@@ -141,7 +155,7 @@ def _inquiry(request: PermitRequest, asked: str, choices: tuple[Choice, ...]) ->
         item=Item("1", title=request.action),
         key=KEY,
         label=request.tool or "Permit",
-        text=f"{who_asks(request)} wants to {_quote(request)}.",
+        text=" ".join(f"{who_asks(request)} wants to {_quote(request)}.".split()),
         asked=asked,
         choices=choices,
         own_words=True,
@@ -182,13 +196,77 @@ def main_field(request: PermitRequest) -> str:
     return next((n for n in ("command", "plan") if isinstance(request.values.get(n), str)), "")
 
 
-# -- what a person sees ----------------------------------------------------------------------------
+UNCLEAR = "This cannot be shown to the person: give each question a text and options of its own."
+
+
+def resolve(
+    stopped: Stopped, agent: str, chooser: Chooser, frame: Inquiry, require: Required
+) -> Steps[Resumption]:
+    """Ask what an agent stopped for, and give what its session is told. Its questions are asked as
+    it asks them. What it wants to do only a person can allow, with the choices that every permit
+    has.
+    """
+    if QUESTIONS.fullmatch(stopped.tool):
+        chooser.require = require
+        return (yield from _ask_questions(stopped, agent, chooser, frame))
+    chooser.require = "person"
+    request = PermitRequest(
+        action=name_action(stopped.tool),
+        input=stopped.input,
+        tool=stopped.tool,
+        folder=stopped.folder,
+        host=agent,
+        session=stopped.session,
+        takes="text" if stopped.tool == "Bash" else "json",
+    )
+    asked = make_inquiry(request)
+    blocks = (*frame.blocks, describe(request), *asked.blocks)
+    placed = {"item": frame.item, "key": frame.key, "assignment": frame.assignment}
+    inquiry = replace(asked, blocks=blocks, **placed)
+    result = yield from ask_permission(request, chooser, inquiry)
+    return Resumption(stopped, *tell_agent(request, result))
+
+
+def _ask_questions(
+    stopped: Stopped, agent: str, chooser: Chooser, frame: Inquiry
+) -> Steps[Resumption]:
+    """Ask an agent's questions, one after the other; the tool is used with the answers in it."""
+    given = PermitRequest("", stopped.input).values
+    listed = given.get("questions")
+    entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    texts = {text for entry in entries if isinstance(text := entry.get("question"), str)}
+    many = max((len(options_of(entry)) for entry in entries), default=0)
+    if not entries or "" in texts or len(texts) < len(entries) or many > len(LETTERS):
+        return Resumption(stopped, allow=False, message=UNCLEAR)
+    answers, notes = {}, {}
+    for number, entry in enumerate(entries, 1):
+        question = read_question(number, entry)
+        inquiry = replace(
+            frame,
+            key=f"{frame.key}{number}",
+            label=question.header or frame.label,
+            text=f"{agent} asks:",
+            asked=question.text,
+            choices=question.choices,
+            multi=question.multi,
+            own_words=True,
+            blocks=(*frame.blocks, *previews_of(entry)),
+        )
+        chosen = yield from chooser.inquire(inquiry)
+        labels = dict(zip(LETTERS, map(label_of, options_of(entry)), strict=False))
+        said = [*(labels[code] for code in chosen.codes), chosen.words]
+        answers[entry["question"]] = ", ".join(filter(None, said))
+        if chosen.comment:
+            notes[entry["question"]] = {"notes": chosen.comment}
+    answered = {**given, "answers": answers, **({"annotations": notes} if notes else {})}
+    return Resumption(stopped, allow=True, input=msgspec.json.encode(answered).decode())
 
 
 def who_asks(request: PermitRequest) -> str:
     """Who wants to do it, as far as that is known."""
     whose = {"claude": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI"}
-    who = whose.get(request.host, request.host.capitalize()) or "Somebody"
+    named = _line(request.asker) if request.asker else "Somebody"
+    who = whose.get(request.host, request.host.capitalize()) or named
     return f"The sub-agent {_line(request.agent)} of {who}" if request.agent else who
 
 
@@ -202,12 +280,13 @@ def _quote(request: PermitRequest) -> str:
 def describe(request: PermitRequest) -> str:
     """What is to be known: where, by whom, why it is asked, and what makes it risky."""
     about = {
+        "Reason": request.reason,
         "Folder": request.folder,
         "Tool": request.tool,
         "Session": request.session,
-        "Reason": request.reason,
     }
-    lines = [f"**{who_asks(request)} wants to {request.action}.**", ""]
+    wanted = " ".join(f"{who_asks(request)} wants to {request.action}".split())
+    lines = [f"**{wanted.replace('*', '')}.**", ""]
     lines += [f"- {name}: {_line(value)}" for name, value in about.items() if value]
     lines += [f"- **{risk}**: {_line(shown)}" for risk, shown in find_risks(request).items()]
     return "\n".join(lines).rstrip()
@@ -221,34 +300,49 @@ def _line(text: object) -> str:
 
 
 def _blocks(request: PermitRequest) -> list[str]:
-    """The input whole: a command quoted, an edit as a diff, a plan as Markdown, else as it is."""
+    """The input whole: a command quoted, an edit as a diff, a plan as Markdown, and the rest."""
     values = request.values
     if request.plan:
         changed = _diff(request.before, request.plan) if request.before else ""
-        return [request.plan, *([f"What changed since:\n\n{changed}"] if changed else [])]
+        said = [request.plan, *([f"What changed since:\n\n{changed}"] if changed else [])]
+        return said + _show_rest(values, {"plan", "planFilePath"})
     if request.command:
-        rest = {n: v for n, v in values.items() if n not in ("command", "description")}
         said = [f"The command:\n\n{wording.fenced(request.command)}"]
         said += [f"It says: {_line(values['description'])}"] if "description" in values else []
-        return said + ([f"With:\n\n{_pretty(rest)}"] if rest else [])
-    listed = values.get("edits")
-    edits = [e for e in listed if isinstance(e, dict)] if isinstance(listed, list) else [values]
-    pairs = [(e[a], e[b]) for e in edits for a, b in _MARKS if a in e and b in e]
-    content = next((values[name] for name in _CONTENT if name in values), None)
-    if request.path and (pairs or isinstance(content, str)):
-        diffs = [_diff(str(a), str(b)) for a, b in pairs] or [_diff("", str(content))]
-        known = {*_CONTENT, "edits", *(n for names in _MARKS for n in names)}
-        rest = {name: value for name, value in values.items() if name not in known}
-        shown = "\n\n".join(diffs)
-        return [f"In {_line(request.path)}:\n\n{shown}", f"With:\n\n{_pretty(rest)}"]
+        return said + _show_rest(
+            values, {"command" if values.get("command") else "cmd", "description"}
+        )
+    pairs, shown = _find_edits(values)
+    if request.path and pairs:
+        diffs = "\n\n".join(_diff(before, after) for before, after in pairs)
+        return [f"In {_line(request.path)}:\n\n{diffs}", *_show_rest(values, shown)]
     if not request.input:
         return []
     return [f"Exactly this:\n\n{wording.fenced(request.input, 'json' if values else '')}"]
 
 
-def _pretty(values: dict[str, Any]) -> str:
-    text = msgspec.json.format(msgspec.json.encode(values), indent=2).decode()
-    return wording.fenced(text, "json")
+def _find_edits(values: dict[str, Any]) -> tuple[list[tuple[str, str]], set[str]]:
+    """What an edit takes out and puts in, and under which names that stands, and nothing else."""
+    listed = values.get("edits")
+    entries = (
+        [values] if not isinstance(listed, list) else [e for e in listed if isinstance(e, dict)]
+    )
+    found = [(e, a, b) for e in entries for a, b in _MARKS if a in e and b in e]
+    pairs = [(str(entry[before]), str(entry[after])) for entry, before, after in found]
+    if pairs and entries[0] is values:
+        return pairs[:1], {*found[0][1:]}
+    if pairs:
+        is_all = len(found) == len(values["edits"]) and all(len(entry) == 2 for entry, *_ in found)
+        return pairs, {"edits"} if is_all else set()
+    content = next((n for n in _CONTENT if isinstance(values.get(n), str)), "")
+    return ([("", values[content])], {content}) if content else ([], set())
+
+
+def _show_rest(values: dict[str, Any], shown: set[str]) -> list[str]:
+    """Whatever else belongs to an input, since it is allowed with the rest."""
+    rest = {name: value for name, value in values.items() if name not in shown}
+    text = msgspec.json.format(msgspec.json.encode(rest), indent=2).decode()
+    return [f"With:\n\n{wording.fenced(text, 'json')}"] if rest else []
 
 
 def _diff(before: str, after: str) -> str:

@@ -6,8 +6,7 @@ have said so nothing is chosen. Where they say no, their words count as they wer
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import msgspec
 from msgspec.structs import replace
 
 from quandary.flows import wording
@@ -18,14 +17,11 @@ from quandary.model.text import shorten
 EMPTY = "Other was left empty; choose Yes or No, or say what you mean."
 UNCLEAR = "“{}” is neither Yes nor No, so here is the question again."
 LONGEST_WORDS = 200
-SECONDS = 30.0
-"""How long an agent may take to read what a person waits for."""
+SECONDS = 30.0  # how long an agent may take to read what a person waits for
 MOST_OPTIONS = 40
 NONE = "none of these"
-READER = "Quandary's reader"
-"""Who proposes what a text may mean and does not say for certain."""
-_SCRIPTED = ("api", "policy")
-"""Who answers with nobody at hand to confirm anything."""
+READER = "Quandary's reader"  # who proposes what a text may mean and does not say for certain
+_SCRIPTED = ("api", "policy")  # who answers with nobody at hand to confirm anything
 _TASK = """\
 A person was asked a question and replied in words of their own. Which of the options do they mean?
 Choose one only where the words say so; where they may mean several, something else, or depend on
@@ -42,20 +38,16 @@ The reply:
 {}"""
 
 
-class Proposal(NamedTuple):
+class Proposal(msgspec.Struct, frozen=True):
     """What somebody thinks that a reply means."""
 
-    answer: Answer
-    """The reply as it was read, which counts where the proposal is declined."""
+    answer: Answer  # the reply as it was read, which counts where the proposal is declined
     codes: tuple[str, ...]
-    by: str
-    """Who proposes it."""
-    hand: Hand | None
-    """Whose the reply was."""
+    by: str  # who proposes it
+    hand: Hand | None  # whose the reply was
 
     @property
     def why(self) -> str:
-        """Why the person is asked about it."""
         return f"Proposed by {self.by}; it counts only if you say Yes."
 
     @property
@@ -72,15 +64,15 @@ class Proposal(NamedTuple):
 
 
 def tell_hand(hand: Hand | None) -> str:
-    """A hand in words."""
     return f"{hand[0]} ({hand[1]})" if hand else "somebody"
 
 
-def confirm(question: Question, proposal: Proposal, *, own_words: bool) -> Question:
-    """The question whether a proposal is what was meant; where that is for good, it says so.
-
+def confirm(question: Question, proposal: Proposal | None, own_words: bool) -> Question:
+    """The question whether a proposal, if there is one, is what was meant; and if that is for good.
     The options of the question are still understood, but for those that look like Yes or No.
     """
+    if proposal is None:
+        return question
     from quandary.model.one_way import one_way  # noqa: PLC0415 - most replies are clear
 
     labels = {choice.code: choice.label for choice in question.options}
@@ -88,10 +80,8 @@ def confirm(question: Question, proposal: Proposal, *, own_words: bool) -> Quest
     label, description = ", ".join(labels[code] for code in told), " ".join(told.values()).strip()
     lasts = ""
     if found := one_way(label, *told.values()):
-        lasts = (
-            f"This may not be possible to take back ({found}): {description or label}".rstrip(".")
-            + "."
-        )
+        about = (description or label).rstrip(".")
+        lasts = f"This may not be possible to take back ({found}): {about}."
     elif not description and (found := one_way(question.text)):
         lasts = f"The question may be about what cannot be taken back ({found})."
     kept = (proposal.answer.text or "") if own_words and not proposal.answer.among else ""
@@ -130,14 +120,8 @@ def close(proposal: Proposal, answer: Answer) -> tuple[str, Answer]:
     return "replaced", replace(answer, comment=said)
 
 
-# -- an agent that reads ---------------------------------------------------------------------------
-
-
 def make_call(agent: str, question: Question, answer: Answer, hand: Hand | None) -> Call | None:
-    """What an agent is asked to read; nothing where a reply has no words to be understood.
-
-    Options that our reader has seen ruled out are not among the routes.
-    """
+    """What an agent is asked to read, without routes that the words rule out; or nothing."""
     options = [c for c in question.options if c.code not in answer.barred]
     scripted = hand is not None and hand[0] in _SCRIPTED
     unclear = answer.text and not (answer.proposed or answer.asks_back or MORE in answer.picked)

@@ -16,13 +16,10 @@ from typing import Any, NamedTuple
 from quandary.model.calls import Call, Decision, Expects, Meaning, Output, Process, Validation
 from quandary.model.text import shorten
 
-NONCE = "nonce"
-"""The key under which a response repeats what tells its call from every other one."""
-DEEPEST_TEXT = 3
-"""Objects written as text inside of objects; deeper than this nobody wraps an answer."""
+NONCE = "nonce"  # the key under which a response repeats what tells its call from every other one
+DEEPEST_TEXT = 3  # objects as text inside of objects; nobody wraps an answer deeper
 LARGEST = 2**53
-GAP = "[… {:,} bytes left out …]"
-"""Stands on a line of its own where the middle of an output was not kept."""
+GAP = "[… {:,} bytes left out …]"  # on a line of its own, for the middle of an output
 _LEFT_OUT = re.compile(r"\n\[… [\d,]+ bytes left out …\]\n")
 _BARE = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
 _FENCE = re.compile(r"(?m)^ {0,3}(?:`{3,}|~{3,})\w*[ \t]*$")
@@ -39,10 +36,8 @@ class Finding(NamedTuple):
 
 
 def read_output(call: Call, output: Output) -> Finding:
-    """What an output means as the response to a call.
-
-    A text is read when it comes, so that a better reader never changes an old answer; only an
-    output that nobody has read yet is read here.
+    """What an output means as the response to a call. A text is read when it comes, so that a
+    better reader never changes an old answer; only an output that nobody has read yet is read here.
     """
     if output.error:
         return Finding(None, output.error)
@@ -54,10 +49,8 @@ def read_output(call: Call, output: Output) -> Finding:
 def read_response(
     text: str, expects: Expects, routes: Sequence[str] = (), prompt: str = ""
 ) -> Finding:
-    """Read a response out of a text: one object, or several that agree.
-
-    Among other words, a verdict or choice that was in the prompt already, and has no nonce, is
-    quoted from there.
+    """Read a response out of a text: one object, or several that agree. Among other words, a
+    verdict or choice that was in the prompt already, and has no nonce, is quoted from there.
     """
     key, found = _REQUIRED[expects], responses_in(text, expects)
     if any(isinstance(one, Unclear) for one in found):
@@ -104,10 +97,7 @@ def _deciding(meaning: Meaning) -> object:
 
 
 def match_route(answer: str, routes: Sequence[str]) -> str | None:
-    """The route that an answer names: to the letter, or but for case and outer punctuation.
-
-    Where case or punctuation is all that tells two routes apart, it has to be right.
-    """
+    """The route that an answer names; case and outer punctuation count only between two routes."""
     if answer in routes:
         return answer
     for fold in (_even, _bare):
@@ -132,22 +122,12 @@ def clean(text: str) -> str:
     return _LONE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-# -- what it must hold ---------------------------------------------------------------------------
-
+_WORK = {"completed": "flag", "secs_taken": "number", "tokens_used": "whole", "comments": "prose"}
+_FLAGS = dict.fromkeys(("fully_completed", "partially_completed", "should_retry"), "flag")
 _FIELDS: dict[Expects, dict[str, str]] = {
-    "process": {
-        "completed": "flag",
-        "secs_taken": "number",
-        "tokens_used": "whole",
-        "comments": "prose",
-    },
+    "process": _WORK,
     "decision": {"answer": "text", "choices": "texts", "reasons": "prose"},
-    "validation": {
-        "fully_completed": "flag",
-        "partially_completed": "flag",
-        "should_retry": "flag",
-        "warnings": "texts",
-    },
+    "validation": {**_FLAGS, "warnings": "texts"},
 }
 """The keys of each response; the first one is required, the others may be missing or null."""
 _KINDS = {
@@ -160,18 +140,12 @@ _KINDS = {
 }
 _REQUIRED = {expects: next(iter(fields)) for expects, fields in _FIELDS.items()}
 _DECIDING = {*_REQUIRED.values(), "should_retry", NONCE}
-TYPES: dict[Expects, type[Meaning]] = {
-    "process": Process,
-    "decision": Decision,
-    "validation": Validation,
-}
+TYPES: dict[Expects, type[Meaning]]
+TYPES = {"process": Process, "decision": Decision, "validation": Validation}
 
 
 def _fit(found: dict[str, Any], expects: Expects, routes: Sequence[str]) -> Finding:
-    """An object as a response: its first key decides, the others are read as far as they can be.
-
-    An answer that is no route has a meaning all the same, which none of the routes agrees with.
-    """
+    """An object as a response: its first key decides, the others are read as far as they can be."""
     required, values = _REQUIRED[expects], {}
     for key, kind in _FIELDS[expects].items():
         if (value := _read(found.get(key), kind)) is not None:
@@ -191,10 +165,8 @@ def _fit(found: dict[str, Any], expects: Expects, routes: Sequence[str]) -> Find
 
 
 def _read(value: object, kind: str) -> Any:  # noqa: ANN401 - what the kind says
-    """A value of that kind; nothing where it cannot be read as one.
-
-    A text alone is a list of one, and of a list of texts as prose each is a line. In either,
-    whatever is no text stands as JSON.
+    """A value of that kind; nothing where it cannot be read as one. A text alone is a list of one,
+    and of a list of texts as prose each is a line. In either, whatever is no text stands as JSON.
     """
     if kind == "flag":
         return value if isinstance(value, bool) else None
@@ -233,8 +205,6 @@ def _shown(value: object) -> str:
     return f"the number {value}" if small else "a number that is too large"
 
 
-# -- objects in text of any kind ------------------------------------------------------------------
-
 _GAP = r"[ \t\r\n]*+"
 _STRING = r'"[^"\\]*+(?:\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})[^"\\]*+)*+"'
 _WORD = r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?|true|false|null|NaN|-?Infinity"
@@ -243,13 +213,11 @@ _KEY = re.compile(
     rf"(?:{_GAP}{_STRING}{_GAP}:{_GAP}{_SIMPLE}{_GAP},)*+{_GAP}(?:{_STRING}{_GAP}:|(\}}))"
 )
 """In an object: simple members, all at once; then a key, or the end, also behind a comma."""
-_VALUE = re.compile(rf"{_GAP}(?:{_SIMPLE}|([{{\[]))")
-"""Behind a key: a simple value, or the beginning of something nested."""
+_VALUE = re.compile(rf"{_GAP}(?:{_SIMPLE}|([{{\[]))")  # behind a key, simple or nested
 _ELEMENT = re.compile(rf"(?:{_GAP}{_SIMPLE}{_GAP},)*+{_GAP}(?:{_SIMPLE}|([{{\[])|(\]))")
 """In an array: simple values, all at once; then one more, a beginning, or the end."""
 _OBJECT = re.compile(rf"\{{(?={_GAP}\")")
-_OPENING = re.compile(r"\{|(?<!\x1b)\[")
-"""What may begin an object or an array, which a sequence that sets a colour does not."""
+_OPENING = re.compile(r"\{|(?<!\x1b)\[")  # a bracket, but for one that sets a colour
 _LIKE_JSON = re.compile(rf"\{{{_GAP}[\"']|\[{_GAP}[\"'\[{{]")
 _NEXT = re.compile(rf"{_GAP}([,}}\]])")
 _EXTRA_COMMA = re.compile(rf"({_STRING})|,(?={_GAP}[}}\]])")
@@ -264,7 +232,6 @@ class Unclear(dict[str, Any]):
 
 def objects(text: str, word: str = "") -> Iterator[dict[str, Any]]:
     """The objects in a text that stand in nothing else, if `word` may be in them, in their order.
-
     What is in an object, a list or a quotation is theirs, also where these are broken. If something
     was left out before, whatever a bracket without a partner closes was opened there.
     """
@@ -281,6 +248,9 @@ def objects(text: str, word: str = "") -> Iterator[dict[str, Any]]:
             fits = part.find(word, start, end) >= 0 or part.find("\\u", start, end) >= 0
             around = (part[start - 1 : start], part[end : end + 1])
             quoted = around in _QUOTES or part[line:start].lstrip().startswith(">")
+            if around == ("`", "`"):  # code in a sentence quotes; alone on its line it does not
+                beside = part[max(line, start - 80) : start] + part[end : end + 80].split("\n")[0]
+                quoted = beside.strip("` \t\r") != ""
             if fits and not quoted:
                 yield _decode(part[start:end])
 
@@ -308,10 +278,9 @@ class _Brackets:
         self._text = text
 
     def behind(self, broken: int) -> int:
-        """Where to look on behind something that begins here and is no JSON.
-
-        Behind its end; if it was meant to be JSON, from the next line, since its strings may be
-        broken too. Where it has none: at a line that begins with an object, or, in prose, at once.
+        """Where to look on behind something that begins here and is no JSON. Behind its end; if it
+        was meant to be JSON, from the next line, since its strings may be broken too. Where it has
+        none: at a line that begins with an object, or, in prose, at once.
         """
         end, like_json = self.found[0].get(broken), _LIKE_JSON.match(self._text, broken)
         if not like_json:
@@ -338,14 +307,13 @@ class _Brackets:
 def _spans(
     text: str, opening: re.Pattern[str], behind: Callable[[int], int]
 ) -> Iterator[tuple[int, int]]:
-    """Where the outermost things begin and end; behind a broken one, from where `behind` says.
-
-    The obvious way, to try each bracket in turn, takes for ever on `{"a":{"a":{"a":…`. Here every
-    one is followed once. One that turns out broken takes all those that are still open around it
-    along, since they break at the same place; of those that were closed inside it the end is known.
-    What remains to be tried are brackets inside of what was taken for a string. Such a second
-    reading holds for a string what the first does not and the other way round, so that no place is
-    looked at by more than two, and the time grows with the length of the text and no faster.
+    """Where the outermost things begin and end; behind a broken one, from where `behind` says. The
+    obvious way, to try each bracket in turn, takes for ever on `{"a":{"a":{"a":…`. Here every one
+    is followed once. One that turns out broken takes all those that are still open around it along,
+    since they break at the same place; of those that were closed inside it the end is known. What
+    remains to be tried are brackets inside of what was taken for a string. Such a second reading
+    holds for a string what the first does not and the other way round, so that no place is looked
+    at by more than two, and the time grows with the length of the text and no faster.
     """
     found = opening.search(text)
     ends = array("i")
@@ -361,8 +329,7 @@ def _spans(
 
 def _follow(text: str, start: int, ends: array[int]) -> int:
     """The end of what begins here, or `_BROKEN`; noted for it and all that is in it."""
-    opened = [start if text[start] == "{" else ~start]
-    """Where the objects and, as negative numbers, the arrays begin that are still open."""
+    opened = [start if text[start] == "{" else ~start]  # what is open; arrays are below zero
     position, awaited = start + 1, _KEY if text[start] == "{" else _ELEMENT
     while opened:
         found = awaited.match(text, position)

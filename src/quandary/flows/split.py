@@ -8,6 +8,7 @@ checked for ties that it breaks, and a longer way ends with a look at the whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
@@ -29,13 +30,21 @@ from quandary.flows.wording import (
     sentence,
 )
 from quandary.model import keys as made
-from quandary.model.asks import Choice, Hand, Item, Limits, Note, Required
-from quandary.model.candidates import Bucket, Candidate, problem
+from quandary.model.asks import (
+    Bucket,
+    Candidate,
+    Choice,
+    Hand,
+    Item,
+    Limits,
+    Note,
+    Required,
+    problem,
+)
 from quandary.model.keys import SplitIds
 
 if TYPE_CHECKING:
-    Look = Steps[bool]
-    """Steps, and whether they call for a look at the whole."""
+    Look = Steps[bool]  # steps, and whether they call for a look at the whole
 
 VERSION = 1
 AT_ONCE = 4
@@ -132,10 +141,8 @@ class _Split:
         self.links = Links(terms.options)
         self.buckets: dict[str, Bucket] = {}
         self.hands: dict[str, tuple[Hand, ...]] = {}
-        self.accepted: list[Breach] = []
-        """What is broken and was accepted as that."""
-        self.conflicts = 0
-        """How many questions there were on what is broken."""
+        self.accepted: list[Breach] = []  # what is broken and was accepted as that
+        self.conflicts = 0  # how many questions there were on what is broken
         self.words = Words(terms.options, self.links, self.buckets)
         self.ids = SplitIds(terms.skill, self.keys, _FURTHER_IDS)
         context = terms.context.strip() or self.words.context(terms.relation == "alternatives")
@@ -157,7 +164,7 @@ class _Split:
     def _put(self, keys: Iterable[str], bucket: Bucket) -> None:
         """Decide about some; it was whoever answered last."""
         for key in keys:
-            self.buckets[key], self.hands[key] = bucket, self.chooser.last_hands
+            self.buckets[key], self.hands[key] = bucket, self.chooser.last.hands
 
     def _is_advised(self, keys: Iterable[str], bucket: Bucket) -> bool:
         """Whether just this is recommended for each of them."""
@@ -187,8 +194,6 @@ class _Split:
         if self.chooser.notes:
             result["notes"] = [msgspec.to_builtins(note) for note in self.chooser.notes]
         return result
-
-    # -- questions ---------------------------------------------------------------------------------
 
     def _inquiry(
         self,
@@ -252,12 +257,8 @@ class _Split:
             code += "_"
         return code
 
-    # -- shapes ------------------------------------------------------------------------------------
-
     def _settle(self, keys: Sequence[str]) -> Look:
-        """One gets the four buckets, a few are asked about at once, more make a chain, and before a
-        long chain comes the question how to go about it.
-        """
+        """One gets the four buckets, a few are asked about at once, more make a chain."""
         if 1 < len(keys) <= AT_ONCE:
             return (yield from self._group(keys))
         if len(keys) > LONGEST_CHAIN:
@@ -295,10 +296,8 @@ class _Split:
 
     def _choose_shape(self, keys: Sequence[str]) -> Steps[None]:
         apart = self.terms.relation == "independent" and not self.links.any()
-        text = (
-            f"There are {len(keys)} options to decide about: {self.words.names(keys)}. Asked one "
-            f"by one, that makes {len(keys)} questions."
-        )
+        text = f"There are {len(keys)} options to decide about: {self.words.names(keys)}. "
+        text += f"Asked one by one, that makes {len(keys)} questions."
         choices = (
             action("ALL", "Proceed one by one", "A question for each", recommended=apart),
             action("NAR", "Narrow it down first", "Tick what to decide now, defer the others"),
@@ -325,12 +324,10 @@ class _Split:
         """Defer these if that is confirmed."""
         text = f"Left out: {self.words.names(keys)}."
         asked = f"Shall {'all ' if len(keys) > 1 else ''}{len(keys)} be deferred?"
-        choices = (
-            action(CODES["defer"], f"Defer {_them(keys)}", "Kept for later"),
-            Choice("AGN", "Choose again", "Tick once more what to decide now"),
-        )
+        defer = action(CODES["defer"], f"Defer {_them(keys)}", "Kept for later")
+        again = Choice("AGN", "Choose again", "Tick once more what to decide now")
         blocks = self.words.listing("Left out", keys)
-        inquiry = self._inquiry("rest", "rest", text, choices, asked=asked, blocks=blocks)
+        inquiry = self._inquiry("rest", "rest", text, (defer, again), asked=asked, blocks=blocks)
         code = yield from self._ask(inquiry)
         if code == CODES["defer"]:
             self._put(keys, "defer")
@@ -375,12 +372,8 @@ class _Split:
             self._put(keys, BUCKETS[code])
         return code
 
-    # -- one option after another ------------------------------------------------------------------
-
     def _chain(self, keys: Sequence[str]) -> Steps[None]:
-        """A question for each. Behind a Hold nothing is asked until the person goes on; whatever
-        they go on with, those that are still open come afterwards.
-        """
+        """A question for each. Behind a Hold nothing is asked until the person goes on."""
         waiting = sorted(keys, key=self.place.__getitem__)
         key = waiting[0]
         while waiting:
@@ -393,10 +386,7 @@ class _Split:
             key = (behind or waiting or [key])[0]
 
     def _decide(self, key: str, part: str) -> Steps[str]:
-        """Ask about an option. After a Hold this is the key to go on with; else nothing.
-
-        Text that names no bucket is a Hold, with the text as its reason.
-        """
+        """Ask about an option; text that names no bucket is a Hold. The key to go on with."""
         inquiry = Inquiry(
             made.decision(self.terms.number, part),
             self.options[key].title,
@@ -441,8 +431,6 @@ class _Split:
             return ""
         return key if named == go_on.code else named
 
-    # -- the whole ---------------------------------------------------------------------------------
-
     def _make_coherent(self) -> Steps[None]:
         """One question for each breach, until the set is coherent or accepted as it is."""
         while True:
@@ -463,10 +451,7 @@ class _Split:
                 self._put([breach.option], BUCKETS[code])
 
     def _ways_out(self, breach: Breach) -> list[Choice]:
-        """Keep what is needed, cut what needs it, or accept; of two that conflict, keep one.
-
-        What needs something deferred can be deferred too.
-        """
+        """Keep what is needed, cut or defer what needs it, or accept; of two at odds, keep one."""
         one, other = breach.option, breach.other
         whole_one, whole_other = self.words.name(one), self.words.name(other)
         accept = action("BRK", "Accept it as broken", "Both stay as they are; the result says so")
@@ -504,7 +489,10 @@ class _Split:
         ]
         if included:
             choices.append(action("CUT", "Cut more", "Tick what to cut of those included"))
-        text, blocks = f"{self.words.assembled()} {broken}".strip(), self.words.assembled_blocks()
+        text = f"{self.words.assembled()} {broken}".strip()
+        # In full, where the sentence has room for some names only.
+        listed = (self.words.listing(verb, self.words.within(b)) for b, verb in VERBS.items())
+        blocks = tuple(chain.from_iterable(listed))
         inquiry = self._inquiry("final", "final", text, choices, blocks=blocks)
         return (yield from self._ask_name(inquiry))
 

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from quandary.flows import Steps, tell_hands, wording
 from quandary.flows.asking import Inquiry
+from quandary.flows.permit import UNCLEAR, resolve
 from quandary.flows.responses import TYPES, match_route, read_output
-from quandary.flows.stops import resolve
 from quandary.model import keys
 from quandary.model.asks import Choice, Hand, Item
 from quandary.model.calls import (
@@ -34,19 +34,15 @@ from quandary.model.calls import (
 from quandary.model.text import cut
 
 if TYPE_CHECKING:
-    from quandary.flows.step_plans import Planned
-    from quandary.flows.walk import Walk
+    from quandary.flows.walk import Planned, Walk
 
-INTERRUPTIONS = 3
-"""How often a validator is asked once more because it was interrupted."""
-LONGEST_KEPT = 100_000
-"""Characters of an output that the result repeats; the journal has all of it."""
-LONGEST_REASON = 2000
-"""Characters of what was held against the last attempt, where the run says why it failed."""
-LONGEST_SHOWN = 20_000
-"""Characters of a text that a person is shown; nobody reads more before an answer."""
-MOST_BEFORE = 3
-"""Of the steps before a person's, so many are told of."""
+MOST_UNCLEAR = 3  # how often an agent is told that what it stopped for cannot be shown
+_NOT_SHOWN = "It stopped again and again for something that nobody can be shown."
+INTERRUPTIONS = 3  # how often a validator is asked once more because it was interrupted
+LONGEST_KEPT = 100_000  # characters of an output that the result repeats; the journal has all of it
+LONGEST_REASON = 2000  # characters of the last critique, where the run says why it failed
+LONGEST_SHOWN = 20_000  # characters of a text that a person reads before an answer
+MOST_BEFORE = 3  # of the steps before a person's, so many are told of
 DONE, NOT_DONE = "DONE", "NOT"
 ACCEPT, AGAIN, REJECT = "ACC", "AGN", "REJ"
 STOP = "STP"
@@ -58,14 +54,10 @@ class VisitEnd(NamedTuple):
 
     route: str = ""
     output: str | None = None
-    reasons: str = ""
-    """Why that route was chosen."""
-    why: str = ""
-    """Why it was given up."""
-    stopped: bool = False
-    """It was not the step's fault: the budget is used up, or a person stopped the run."""
-    used_up: bool = False
-    """It was the budget."""
+    reasons: str = ""  # why that route was chosen
+    why: str = ""  # why it was given up
+    stopped: bool = False  # not the step's fault: no budget, or a person stopped the run
+    used_up: bool = False  # it was the budget
 
 
 class Attempt(NamedTuple):
@@ -73,14 +65,11 @@ class Attempt(NamedTuple):
 
     said: str = ""
     meaning: Meaning | None = None
-    problem: str = ""
-    """Why it does not count."""
-    again: bool = True
-    """Whether another attempt may be worth it."""
+    problem: str = ""  # why it does not count
+    again: bool = True  # whether another attempt may be worth it
 
 
-Verdict = tuple[str, bool]
-"""What was held against a piece of work, and whether another attempt may be worth it."""
+Verdict = tuple[str, bool]  # what was held against work, and whether to try once more
 
 
 class Stop(Exception):  # noqa: N818 - leaves the visit, and is always caught
@@ -94,28 +83,21 @@ class UsedUp(Stop):
 class Visit:
     """A step being done, and what it has cost."""
 
-    attempts = granted = 0
-    """Those that were made, and further ones that a person allowed."""
-    stops = 0
-    """How often an agent stopped in the middle."""
+    attempts = granted = 0  # those that were made, and further ones that a person allowed
+    stops = 0  # how often an agent stopped in the middle
     seconds = 0.0
     tokens = 0
     validation: str | None = None
     ended = VisitEnd()
-    first = ""
-    """The key of what was asked first."""
-    hands: tuple[Hand, ...] = ()
-    """Whose the answers were where a person was asked."""
+    first = ""  # the key of what was asked first
+    hands: tuple[Hand, ...] = ()  # whose the answers were where a person was asked
 
     def __init__(self, walk: Walk, drawn: Planned, plan: Planned, prefix: str, number: int) -> None:
         self.terms, self.spent, self.chooser = walk.terms, walk.spent, walk.chooser
-        self.before = walk.steps
-        """What came of the steps before."""
-        self.drawn = drawn
-        """What is planned, with its slots as they are."""
+        self.before = walk.steps  # what came of the steps before
+        self.drawn = drawn  # what is planned, with its slots as they are
         self.plan, self.cli, self.task = plan, plan.cli, plan.prompt
-        self.told = self.task + walk.tell_item(drawn.prompt)
-        """The task as an agent is told it."""
+        self.told = self.task + walk.tell_item(drawn.prompt)  # the task as an agent is told it
         self.prefix, self.number = prefix, number
         self.critiques: list[str] = []
 
@@ -149,8 +131,6 @@ class Visit:
             **{name: said for name, said in further.items() if said},
             **tell_hands(self.hands),
         }
-
-    # -- a step that is done -----------------------------------------------------------------------
 
     def _process(self) -> Steps[VisitEnd]:
         """Work that is not accepted is tried again with its critique, while there are attempts."""
@@ -192,10 +172,7 @@ class Visit:
         return interpret(output, expects, plan.routes)
 
     def _judge(self, name: str, work: str) -> Steps[Verdict | None]:
-        """The verdict of an agent, nothing if the work passes.
-
-        One that cannot be read is asked for once more, and so is one that was interrupted.
-        """
+        """An agent's verdict, asked for once more if unreadable; nothing if the work passes."""
         first = wording.validation_prompt(self.told, work, self.plan.validate_prompt)
         names = [name, f"{name}-again"]
         prompt, problem, interruptions = first, "", 0
@@ -215,8 +192,6 @@ class Visit:
             prompt = wording.again_prompt(first, problem)
             del names[0]
         return f"the validator could not be understood: {problem}", False
-
-    # -- a decision --------------------------------------------------------------------------------
 
     def _decide(self) -> Steps[VisitEnd]:
         while True:
@@ -275,8 +250,6 @@ class Visit:
                 yield from self._ask_whether_again(f"vote-{self.attempts}", attempt=True)
         return votes
 
-    # -- calls -------------------------------------------------------------------------------------
-
     def _call(
         self, name: str, agent: str, prompt: str, expects: Expects, showing: int = 1
     ) -> Steps[Output]:
@@ -292,11 +265,12 @@ class Visit:
     def _make_calls(
         self, calls: tuple[Call, ...], *, alone: bool = False
     ) -> Steps[tuple[Output, ...]]:
-        """What came of calls. Where an agent stops, a person is asked and its session goes on.
-
-        What a session costs before and after that is paid once; it is one call, and one attempt.
+        """What came of calls. Where an agent stops, a person is asked and its session goes on. What
+        a session costs before and after that is paid once; it is one call, and one attempt. An
+        agent that stops again and again for what nobody can be shown has failed in it.
         """
         ended: dict[int, Output] = {}
+        unclear: Counter[int] = Counter()
         waiting = dict(enumerate(calls))
         while waiting:
             if over := self.spent.over(len(waiting)):
@@ -308,11 +282,16 @@ class Visit:
                 if not isinstance(output, Output):
                     raise TypeError("calls are answered with their outputs")
                 self._pay(output)
-                if output.stopped is None:
-                    ended[number] = output
-                    del waiting[number]
-                else:
+                if output.stopped is not None:
                     waiting[number] = yield from self._resume(calls[number], output.stopped)
+                    told = waiting[number].resumes
+                    unclear[number] += told is not None and told.message == UNCLEAR
+                    if unclear[number] <= MOST_UNCLEAR:
+                        continue
+                    self.spent.calls += 1
+                    output = replace(output, stopped=None, error=_NOT_SHOWN)  # noqa: PLW2901 - it fails
+                ended[number] = output
+                del waiting[number]
             seconds = self.spent.time(self.plan.timeout, max(len(waiting), 1))
             waiting = {n: replace(call, timeout=seconds) for n, call in waiting.items()}
         return tuple(ended[number] for number in range(len(calls)))
@@ -327,7 +306,7 @@ class Visit:
             text="",
             asked="",
             choices=(),
-            item=Item(terms.item.id, title=f"{terms.about}: {plan.name}"),
+            item=Item(terms.item.id, title=f"{terms.item.name}: {plan.name}"),
             blocks=(f"Step “{plan.name}”:\n\n{shorten(self.task)}",),
             chain=False,
             assignment=part and replace(part, name=f"{part.name}-stopped", role="stop"),
@@ -376,8 +355,6 @@ class Visit:
             said = cut(said, LONGEST_REASON - 1) + "…"
         return f"{times}: {said}"
 
-    # -- a person in an agent's place --------------------------------------------------------------
-
     def _choose_in_person(self, name: str, role: Role, why: str = "") -> Steps[Decision]:
         """Have a person choose the way. Words that name none are kept as their reasons."""
         plan = self.plan
@@ -415,10 +392,7 @@ class Visit:
         return words or "A person did not accept it.", code == AGAIN
 
     def _ask_whether_again(self, name: str, showing: int = 1, *, attempt: bool) -> Steps[None]:
-        """Ask whether to go on after an interruption, where that is wanted.
-
-        Whoever wants an attempt to be made again gets it, however many there were.
-        """
+        """Ask whether to go on after an interruption; an attempt that is wanted again is made."""
         if self.terms.defaults.on_interrupted != "ask":
             return
         choices = (
@@ -444,10 +418,7 @@ class Visit:
         key: str = "",
         named: tuple[Choice, ...] = (),
     ) -> Steps[tuple[str, str]]:
-        """Ask until one of the choices is taken; its code, and what was said on the way to it.
-
-        Own words alone settle nothing: “not yet” and “it is in the file” look the same from here.
-        """
+        """Ask until a choice is taken; own words alone settle nothing, and go with its code."""
         plan, terms = self.plan, self.terms
         comments = self.chooser.remarks_on(terms.item.id).comments
         before = len(comments)
@@ -462,7 +433,7 @@ class Visit:
             choices=choices,
             named=named,
             id=keys.joined(terms.chart.name, self.drawn.name),
-            item=Item(terms.item.id, title=f"{terms.about}: {plan.name}"),
+            item=Item(terms.item.id, title=f"{terms.item.name}: {plan.name}"),
             blocks=tuple(filter(None, blocks)),
             why=why,
             chain=False,

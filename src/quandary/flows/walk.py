@@ -7,9 +7,9 @@ with a route or a failure. The walk itself only goes from step to step.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -17,29 +17,287 @@ from msgspec.structs import replace
 from quandary.errors import Failed, QuandaryError
 from quandary.flows import Flow, Steps, wording
 from quandary.flows.asking import Chooser
-from quandary.flows.step_plans import (
-    MAX_VISITS,
-    RETRIES,
-    TIMEOUT,
-    Defaults,
-    Exhausted,
-    Planned,
-    plan_step,
-)
 from quandary.flows.steps import Visit, shorten
+from quandary.flows.wording import CHECK
 from quandary.model import keys
 from quandary.model.asks import Item, Limits, Note, Required
-from quandary.model.calls import fold
-from quandary.model.chart import DOUBTFUL_TASK, LONGEST_NAME, QUIET, Chart, Map, Page, Step, check
+from quandary.model.calls import HUMAN, fold, is_human
+from quandary.model.chart import (
+    DOUBTFUL_TASK,
+    LONGEST_NAME,
+    QUIET,
+    Chart,
+    Kind,
+    Map,
+    Page,
+    Step,
+    check,
+    circles,
+    named,
+)
 from quandary.model.text import shorten as cut
 
+T = TypeVar("T")
+RETRIES = 3
+TIMEOUT = 600.0
+MAX_VISITS = 25
+MOST_RETRIES = 1000
+MOST_VOTES = 25
+_LONGEST_NUMBER = 9
+_YES, _NO = frozenset({"true", "yes", "1", "on"}), frozenset({"false", "no", "0", "off"})
+
+Exhausted = Literal["fail", "continue"]
+
+
+class Defaults(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What holds where a step says nothing: the command line, the environment, the settings."""
+
+    cli: str = ""
+    validate_cli: str = ""  # who judges; the agent of the step where nobody else is named
+    retry_cli: str = ""
+    retries: int = RETRIES
+    timeout: float = TIMEOUT
+    max_visits: int = MAX_VISITS
+    on_exhausted: Exhausted = "fail"
+    on_interrupted: Literal["retry", "ask"] = "retry"
+
+
+class Planned(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A step with everything that will be used at it."""
+
+    id: str
+    name: str
+    kind: Kind
+    page: str = ""  # the id of the page that it is drawn on
+    prompt: str = ""
+    validate_prompt: str = ""  # what the validator is told; nothing where nobody judges
+    cli: str = ""
+    validate_cli: str = ""
+    retry_cli: str = ""
+    retries: int = RETRIES
+    timeout: float = TIMEOUT
+    votes: tuple[str, ...] = ()  # the agents that are asked at once; nothing where one decides
+    on_exhausted: Exhausted = "fail"
+    routes: tuple[str, ...] = ()  # what a decision can be answered with
+    targets: tuple[str, ...] = ()  # the names of the steps that the routes lead to
+    require: Required = ""  # whether a person themselves has to do the step, or to judge it
+    problems: tuple[str, ...] = ()  # what is wrong with the step's own settings
+
+    @property
+    def validates(self) -> bool:
+        return bool(self.validate_prompt)
+
+    @property
+    def asks(self) -> bool:
+        """Whether somebody is asked here; a chart that runs another may only do that."""
+        return self.kind not in QUIET and (self.kind != "subprocess" or bool(self.routes))
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Everybody who may be asked, each once; an empty name where none was given."""
+        return tuple(dict.fromkeys((*self.workers, *self.judges)))
+
+    @property
+    def workers(self) -> tuple[str, ...]:
+        """Those who may be asked to do the step, or to choose a way."""
+        retry = (self.retry_cli,) if self.retries and not self.votes else ()
+        return (*(self.votes or (self.cli,)), *retry) if self.asks else ()
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        return (self.validate_cli,) if self.validates else ()
+
+    @property
+    def most_calls(self) -> int:
+        """The largest number of calls for one visit; a person is no call."""
+        if not self.asks:
+            return 0
+        attempts = 1 + self.retries
+        if self.votes:
+            return attempts * sum(not is_human(voter) for voter in self.votes)
+        calls = (not is_human(self.cli)) + self.retries * (not is_human(self.retry_cli))
+        if self.validates:  # and each of them once more, where it cannot be read
+            calls += 2 * attempts * (not is_human(self.validate_cli))
+        return calls
+
+
+def plan_step(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str]) -> Planned:
+    """A step's own fields, then its tags, then the defaults. What is wrong is said, not raised."""
+    problems: list[str] = []
+    field = step.field
+
+    def read(name: str, convert: Callable[[str], T], otherwise: T) -> T:
+        value = field(name)
+        if value is None:
+            return otherwise
+        try:
+            return convert(value.strip())
+        except ValueError as wrong:
+            said = " ".join(value.split())[:60]
+            problems.append(f"{named(step)}: {name} is {wrong}, not {said!r}")
+            return otherwise
+
+    kind = ways.kind(step)
+    known = {fold(name): name for name in (*codenames, HUMAN)} if step.tags else {}
+    tagged = next((known[fold(tag)] for tag in step.tags if fold(tag) in known), "")
+    said = field("require")
+    require: Required = "" if said is None else "person"
+    if said is not None and said.strip().casefold() != "person":
+        problems.append(f"{named(step)}: require is person, or left out, not {said.strip()[:60]!r}")
+    own = (field("cli") or tagged).strip()
+    cli = own or (HUMAN if require else defaults.cli.strip())
+    judge = (field("validate_cli") or defaults.validate_cli).strip()
+    retry = (field("retry_cli") or defaults.retry_cli).strip() or cli
+    silent = read("no_validation", _flag, otherwise=step.tagged("NoValidation"))
+    # A person is not asked whether they are content with themselves.
+    checked = kind == "process" and not silent and bool(judge or not is_human(cli))
+    choices = [] if kind in QUIET else ways.choices(step)
+    votes: tuple[str, ...] = read("votes", _votes, otherwise=())
+    if votes and not choices:
+        problems.append(f"{named(step)}: votes is for decisions, and there is only one way out")
+        votes = ()
+    votes = tuple(vote or cli for vote in votes)
+    if require and (kind in QUIET or (kind == "subprocess" and not choices)):
+        problems.append(f"{named(step)}: require is person, but nobody is asked at it")
+    if require and not (checked and is_human(judge)):
+        # Without a person who judges it, the step is a person's alone, whoever else is named.
+        named_here = (own, field("retry_cli") or "", *votes)
+        if others := [name for name in named_here if name and not is_human(name)]:
+            remedy = "leave that out, or have HUMAN check it"
+            problems.append(f"{named(step)}: require is person, and {others[0]} is none; {remedy}")
+        cli = retry = HUMAN
+        votes = () if others else votes
+    return Planned(
+        id=step.id,
+        name=step.name,
+        kind=kind,
+        page=ways.page.id,
+        prompt=step.prompt,
+        validate_prompt=(field("validate_prompt") or CHECK) if checked else "",
+        cli=cli,
+        validate_cli=judge or cli,
+        retry_cli=retry,
+        retries=read("retries", _retries, otherwise=defaults.retries),
+        timeout=read("timeout", _seconds, otherwise=0.0) or defaults.timeout or TIMEOUT,
+        votes=votes,
+        on_exhausted=read("on_exhausted", _exhausted, otherwise=defaults.on_exhausted),
+        routes=tuple(way.label for way in choices),
+        targets=tuple(ways.follow(way).name for way in choices),
+        require=require,
+        problems=tuple(problems),
+    )
+
+
+def plan(chart: Chart, defaults: Defaults, codenames: Sequence[str]) -> list[Planned]:
+    """Every step that a run can come to, in the order in which it can."""
+    found: list[Planned] = []
+    pages: list[Page] = [chart.first] if chart.first is not None else []
+    seen = {page.id for page in pages}
+    for page in pages:  # grows while we look
+        ways = Map(page, chart)
+        for step in ways.walk(ways.start) if ways.start is not None else ():
+            found.append(plan_step(ways, step, defaults, codenames))
+            if (called := chart.called(step)) is not None and called.id not in seen:
+                seen.add(called.id)
+                pages.append(called)
+    return found
+
+
+def _whole(text: str) -> int | None:
+    """A whole number as people and drawing programs write it: `3`, or `3.0`."""
+    digits = text.removesuffix(".0")
+    fitting = digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_NUMBER
+    return int(digits) if fitting else None
+
+
+def _retries(text: str) -> int:
+    count = _whole(text)
+    if count is None or count > MOST_RETRIES:
+        raise ValueError(f"a whole number from 0 to {MOST_RETRIES}")
+    return count
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text.removesuffix("s"))
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise ValueError("a number of seconds, or 0 for the usual one")
+    return seconds
+
+
+def _flag(text: str) -> bool:
+    if text.casefold() not in _YES | _NO:
+        raise ValueError("true or false")
+    return text.casefold() in _YES
+
+
+def _exhausted(text: str) -> Exhausted:
+    if text.casefold() not in ("fail", "continue"):
+        raise ValueError("fail or continue")
+    return "fail" if text.casefold() == "fail" else "continue"
+
+
+def _votes(text: str) -> tuple[str, ...]:
+    """A number of votes by the step's own agent, or the agents that vote."""
+    count = _whole(text)
+    if count is not None:
+        if not 1 <= count <= MOST_VOTES:
+            raise ValueError(f"1 to {MOST_VOTES} votes")
+        return ("",) * count if count > 1 else ()
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not 1 < len(names) <= MOST_VOTES:
+        raise ValueError("a number, or agents with commas between them")
+    return names
+
+
+def most_calls(chart: Chart, steps: Sequence[Planned], defaults: Defaults) -> int:
+    """The largest number of calls that one item can cost. Of several ways the most expensive one
+    counts. What lies in a loop may come as often as `max_visits` allows, and nothing more often
+    than that, however many pages lead to it.
+    """
+    if chart.first is None:
+        return 0
+    pages = {page.id: page for page in reversed(chart.pages)}  # of two with one id, the first
+    weights: dict[str, dict[str, int]] = {}
+    for step in steps:
+        weights.setdefault(step.page, {})[step.id] = step.most_calls
+    inner = {  # for each page, its steps that run another one, and the ids of those
+        key: {s.id: to.id for s in pages[key].steps if s.id in reached and (to := chart.called(s))}
+        for key, reached in weights.items()
+    }
+    visits = defaults.max_visits
+    costs: dict[str, int] = {}
+    for group in circles({key: list(dict.fromkeys(inner[key].values())) for key in weights}):
+        for key in group:
+            for step_id, called in inner[key].items():
+                weights[key][step_id] += costs.get(called, 0)
+            costs[key] = _longest(weights[key], pages[key], visits)
+    return min(costs.get(chart.first.id, 0), visits * sum(step.most_calls for step in steps))
+
+
+def _longest(weights: Mapping[str, int], page: Page, visits: int) -> int:
+    """The weight of the heaviest way; whatever comes round counts as often as it may."""
+    onward: dict[str, list[str]] = {step: [] for step in weights}
+    for route in page.routes:
+        if route.source in weights and route.target in weights:
+            onward[route.source].append(route.target)
+    heaviest: dict[str, int] = {}
+    for group in circles(onward):
+        loops = len(group) > 1 or group[0] in onward[group[0]]
+        weight = sum(weights[step] for step in group) * (visits if loops else 1)
+        beyond = (heaviest.get(to, 0) for step in group for to in onward[step])
+        weight += max(beyond, default=0)
+        heaviest |= dict.fromkeys(group, weight)
+    return max(heaviest.values(), default=0)
+
+
 VERSION = 1
-DEEPEST = 20
-"""Charts inside one another."""
+DEEPEST = 20  # charts inside one another
 
 Outcome = Literal["completed", "failed", "stopped"]
-OWN = ("id", "label", "title", "context", "question")
-"""The fields that every item has."""
+OWN = ("id", "label", "title", "context", "question")  # the fields that every item has
 
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,8 +305,7 @@ class Budget(msgspec.Struct, frozen=True, omit_defaults=True):
 
     max_calls: int | None = None
     max_tokens: int | None = None
-    max_seconds: float | None = None
-    """Of all its agents together, whether one works at a time or several do."""
+    max_seconds: float | None = None  # of all its agents together, also of those at once
 
 
 class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -57,21 +314,12 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     chart: Chart
     item: Item = Item("1")
     defaults: Defaults = Defaults()
-    codenames: tuple[str, ...] = ()
-    """The agents that a tag can name."""
+    codenames: tuple[str, ...] = ()  # the agents that a tag can name
     budget: Budget = Budget()
     limits: Limits = Limits()
-    person: bool = True
-    """Whether somebody can be asked where agents cannot agree."""
-    require: Required = ""
-    """Who has to answer wherever somebody is asked."""
-    allow_changes: bool = False
-    """Whether agents may change things, all but those that judge."""
-
-    @property
-    def about(self) -> str:
-        """What it is walked for, in words."""
-        return self.item.title or self.item.label or self.item.id
+    person: bool = True  # whether somebody can be asked where agents cannot agree
+    require: Required = ""  # who has to answer wherever somebody is asked
+    allow_changes: bool = False  # whether agents may change things, all but those that judge
 
     @property
     def context(self) -> str:
@@ -144,10 +392,9 @@ def walk(
     require_person: bool = False,
     allow_changes: bool = False,
 ) -> Flow:
-    """Walk a chart once, for one item: yields Calls for agents and Asks for people.
-
-    The result says how it ended and what came of every step. A walk that cannot be finished ends
-    with `Failed`, which has the same as its `result`.
+    """Walk a chart once, for one item: yields Calls for agents and Asks for people. The result says
+    how it ended and what came of every step. A walk that cannot be finished ends with `Failed`,
+    which has the same as its `result`.
     """
     defaults = Defaults(cli, validate_cli, retry_cli, retries, timeout, max_visits, on_exhausted)
     budget = Budget(max_calls, max_tokens, max_seconds)
@@ -169,8 +416,7 @@ class _End(Exception):  # noqa: N818 - leaves the walk, and is always caught
     def __init__(self, outcome: Outcome, why: str, **again: str) -> None:
         super().__init__(why)
         self.outcome: Outcome = outcome
-        self.again = again
-        """Where or how it can be taken up again, if it can."""
+        self.again = again  # where or how it can be taken up again, if it can
 
 
 class Walk:
@@ -186,10 +432,8 @@ class Walk:
         self.notes: list[Note] = []
         self.maps: dict[str, Map] = {}
         self.plans: dict[tuple[str, str], Planned] = {}
-        self.outputs: dict[tuple[str, str], tuple[int, str]] = {}
-        """What each step handed on last, by its page and id, and when that was."""
-        self.named_outputs: dict[str, str] = {}
-        """The same by name, for pages that have no such step themselves."""
+        self.outputs: dict[tuple[str, str], tuple[int, str]] = {}  # by page and id, and when
+        self.named_outputs: dict[str, str] = {}  # by name, for pages without such a step
 
     def flow(self) -> Flow:
         """From the start to an end; what was done on the way is the result, however it ends."""
@@ -205,7 +449,7 @@ class Walk:
         result: dict[str, Any] = {
             "chart": self.terms.chart.name,
             "outcome": outcome,
-            "item": self.terms.about,
+            "item": self.terms.item.name,
             "steps": self.steps,
             "path": self.path,
             "calls": self.spent.calls,
@@ -216,8 +460,6 @@ class Walk:
         if notes := dict.fromkeys((*self.notes, *self.chooser.notes)):
             result["notes"] = [msgspec.to_builtins(note) for note in notes]
         return result
-
-    # -- from step to step -----------------------------------------------------------------------
 
     def _page(self, page: Page, prefix: str, depth: int) -> Steps[None]:
         ways = self.maps.setdefault(page.id, Map(page, self.terms.chart))
@@ -269,8 +511,6 @@ class Walk:
         shown = visit.plan.routes
         return plan.routes[shown.index(ended.route)] if ended.route else ""
 
-    # -- slots -----------------------------------------------------------------------------------
-
     def _fill_plan(self, ways: Map, step: Step, plan: Planned) -> Planned:
         """What is done at a step, with every slot filled that an agent or a person would see."""
         targets = map(ways.follow, ways.choices(step))
@@ -293,10 +533,7 @@ class Walk:
         return " ".join(self._fill(ways, text).split()) if "{{" in text else text
 
     def _fill(self, ways: Map, text: str) -> str:
-        """A text with the item's fields and earlier outputs put in, as they are.
-
-        The slot of a step that has handed nothing on, as one on a way not taken, is left empty.
-        """
+        """A text with the item's fields and earlier outputs put in; nothing for a way not taken."""
         if "{{" not in text:
             return text
         known: dict[str, str] = {}
@@ -333,17 +570,14 @@ class Walk:
         return max(done)[1] if done else self.named_outputs.get(fold(name))
 
 
-# -- resuming a walk that failed ------------------------------------------------------------------
-
 Again = tuple[str, dict[str, Any]]
 """The key of what is asked anew, if anything is, and the terms that are others from then on."""
 
 
 def again(began: dict[str, Any], result: dict[str, Any]) -> Again | None:
-    """How a walk goes on that ended with this result; nothing where it cannot.
-
-    A step that was given up is tried from its beginning. Where nothing but the budget was used up,
-    or the number of visits, it is given as much once more as it was begun with.
+    """How a walk goes on that ended with this result; nothing where it cannot. A step that was
+    given up is tried from its beginning. Where nothing but the budget was used up, or the number of
+    visits, it is given as much once more as it was begun with.
     """
     used_up, key = result.get("used_up"), result.get("retry")
     if used_up == "budget":

@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from quandary.errors import ContextRequired, QuandaryError
 from quandary.model.asks import Choice, Item
@@ -14,29 +16,21 @@ from quandary.model.calls import Validation, fold
 from quandary.model.text import shorten
 
 if TYPE_CHECKING:
-    from quandary.model.candidates import Bucket, Candidate
+    from quandary.model.asks import Bucket, Candidate
 
 LABEL_LENGTH = 20
-BLANK = "blank opens more"
-"""The hint that Other may be left empty; where nothing is empty, it is left out."""
-UP = "< goes back"
-"""The hint that the options before an opened menu can be returned to."""
+BLANK = "blank opens more"  # the hint that Other may be left empty, where that does something
+UP = "< goes back"  # the hint that the options before an opened menu can be returned to
 SUMMARY_LENGTH = 240
-LONGEST_FILLED = 1_000_000
-"""Characters that slots put into one text."""
-LONGEST_RUN = 20_000_000
-"""Characters of all that is asked in a run."""
+LONGEST_FILLED = 1_000_000  # characters that slots put into one text
+LONGEST_RUN = 20_000_000  # characters of all that is asked in a run
 _SLOT = re.compile(r"(?<!\$)\{ *([A-Za-z_][A-Za-z0-9_. -]*)\}")
 # No repetition below runs past where its next match may begin: time grows with the text alone.
 # Neither `list[str]` nor the `[x]` of something done waits to be filled in.
-_BRACKETS = re.compile(
-    r"(?<![\]\w])\[(?!x\])(?=[^\[\]\n]*[a-z])[A-Za-z][A-Za-z0-9 _'/-]*\](?![(\[:])"
-)
-_TODO = re.compile(r"(?<![\w./-])(?:TODO|TBD)(?![\w/-]|\.\w)")
-_CODE_OR_URL = re.compile(
-    r"(?<!`)(`{1,9})(?!`).*?\1|(?<!\w)\w+://\S+|\[[^\[\]\n]*\]\([^)\[\n]*\)", re.DOTALL
-)
-_SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[\"')\]]*(?:\s+|$)")
+_BRACKETS = r"(?<![\]\w])\[(?!x\])(?=[^\[\]\n]*[a-z])[A-Za-z][A-Za-z0-9 _'/-]*\](?![(\[:])"
+_TODO = r"(?<![\w./-])(?:TODO|TBD)(?![\w/-]|\.\w)"
+_CODE_OR_URL = r"(?s)(?<!`)(`{1,9})(?!`).*?\1|(?<!\w)\w+://\S+|\[[^\[\]\n]*\]\([^)\[\n]*\)"
+_SENTENCE_END = r"(?<=[.!?…。！？])[\"')\]]*(?:\s+|$)"
 
 
 def header(item: Item, longest: int | None) -> str:
@@ -54,10 +48,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def fill(template: str, values: Mapping[str, str], *, blanks: bool = True) -> str:
-    """A question with its `{slots}` filled; a slot without a value stays, to be refused.
-
-    Without `blanks`, one with nothing but spaces is none.
-    """
+    """A question with its `{slots}` filled; a slot without a value stays, to be refused."""
 
     def value_of(slot: re.Match[str]) -> str:
         value = values.get(slot[1].strip(), slot[0])
@@ -89,7 +80,6 @@ class Room:
 
 def fill_phrases(template: str, values: Mapping[str, str]) -> str:
     """The same, with slots left as they are where a value has no space: a number, a version, an id.
-
     Slots with nothing but spaces and signs between them make up a phrase, so their values stay.
     """
     found = list(_SLOT.finditer(template))
@@ -118,16 +108,13 @@ def summary(text: str) -> str:
     """The first one or two sentences of a context, as one line."""
     bare = re.sub(r"(?m)^[^\S\n]*(?:#{1,6}|>|[-*+])\s+|\*\*|__", "", text)
     line = " ".join(bare.split())
-    ends = [found.end() for found in _SENTENCE_END.finditer(line)]
+    ends = [found.end() for found in re.finditer(_SENTENCE_END, line)]
     fitting = [end for end in ends[:2] if end <= SUMMARY_LENGTH]
     return line[: fitting[-1]].strip() if fitting else _cut(line, SUMMARY_LENGTH)
 
 
 def require_filled(text: str, where: str, title: str = "") -> None:
-    """Refuse text that was never filled in: `{topic}`, `[topic]`, TODO, TBD.
-
-    The title of an item is what it is called, whatever it looks like.
-    """
+    """Refuse text that was never filled in, `{topic}`, `[topic]`, TODO, TBD, but for a title."""
     found = _unfilled(text)
     if found and title and _unfilled(title):
         found = _unfilled(text.replace(title, " "))
@@ -137,13 +124,12 @@ def require_filled(text: str, where: str, title: str = "") -> None:
 
 def require_slots(text: str, where: str) -> None:
     """Refuse text with a `{slot}` that nothing fills."""
-    if "{" in text and (found := _SLOT.search(_CODE_OR_URL.sub(" ", text))):
+    if "{" in text and (found := _SLOT.search(re.sub(_CODE_OR_URL, " ", text))):
         raise ContextRequired(f"{where} still says {found[0]}; fill it in before asking")
 
 
 def find_slots(text: str) -> list[str]:
-    """The names of the slots in a text."""
-    return [name.strip() for name in _SLOT.findall(_CODE_OR_URL.sub(" ", text))]
+    return [name.strip() for name in _SLOT.findall(re.sub(_CODE_OR_URL, " ", text))]
 
 
 @lru_cache(maxsize=8)  # many items have one question
@@ -156,13 +142,13 @@ def _unfilled(text: str) -> str:
     """The first part of a text that somebody was to fill in; nothing where there is none."""
     if not may_be_unfilled(text):
         return ""
-    bare = _CODE_OR_URL.sub(" ", text)
-    found = next(filter(None, (p.search(bare) for p in (_SLOT, _BRACKETS, _TODO))), None)
+    bare = re.sub(_CODE_OR_URL, " ", text)
+    found = next(filter(None, (re.search(p, bare) for p in (_SLOT, _BRACKETS, _TODO))), None)
     return found[0] if found else ""
 
 
-_PROMPT_SLOT = re.compile(r"(?<!\$)\{\{([^{}]{1,200})\}\}")
-_OUTPUT = re.compile(r"\s*steps\s*\.(.+)\.\s*output\s*", re.DOTALL | re.IGNORECASE)
+_PROMPT_SLOT = r"(?<!\$)\{\{([^{}]{1,200})\}\}"
+_OUTPUT = r"(?is)\s*steps\s*\.(.+)\.\s*output\s*"
 _FENCES = re.compile(r"~{3,}")
 
 LAST = "End with one JSON object, and print nothing after it. Its keys:"
@@ -239,30 +225,26 @@ def fenced(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-# -- slots ---------------------------------------------------------------------------------------
-
-
 def fill_prompt(text: str, fields: Mapping[str, str], outputs: Mapping[str, str]) -> str:
-    """A prompt with the fields of the item and the outputs of earlier steps put in.
-
-    What is put in is text: it is not looked at again, and a slot in it stays as it is. So does a
-    slot that nothing is known for, since double braces mean something in many languages.
+    """A prompt with the fields of the item and the outputs of earlier steps put in. What is put in
+    is text: it is not looked at again, and a slot in it stays as it is. So does a slot that nothing
+    is known for, since double braces mean something in many languages.
     """
 
     def known(found: re.Match[str]) -> str:
-        output = _OUTPUT.fullmatch(found[1])
+        output = re.fullmatch(_OUTPUT, found[1])
         value = _look_up(outputs, output[1]) if output else _look_up(fields, found[1])
         return found[0] if value is None else value
 
-    return _PROMPT_SLOT.sub(known, text)
+    return re.sub(_PROMPT_SLOT, known, text)
 
 
 def slots(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The fields, and the steps whose outputs, a prompt has slots for; each once, in order."""
     fields: dict[str, None] = {}
     steps: dict[str, None] = {}
-    for found in _PROMPT_SLOT.finditer(text):
-        output = _OUTPUT.fullmatch(found[1])
+    for found in re.finditer(_PROMPT_SLOT, text):
+        output = re.fullmatch(_OUTPUT, found[1])
         (steps if output else fields)[(output or found)[1].strip()] = None
     return tuple(fields), tuple(steps)
 
@@ -276,28 +258,23 @@ def _look_up(values: Mapping[str, str], name: str) -> str | None:
     return fitting.pop() if len(fitting) == 1 else None
 
 
-MOST_NAMED = 12
-"""So many names in a row are read; of more, the question says how many and the preamble which."""
+MOST_NAMED = 12  # so many names in a row are read; of more, the preamble says which
 IN_KIND = "The choices differ in kind, so none of them has a score."
 VERBS: dict[Bucket, str] = {"include": "Include", "defer": "Defer", "cut": "Cut"}
 PAST: dict[Bucket, str] = {"include": "included", "defer": "deferred", "cut": "cut"}
 CODES: dict[Bucket, str] = {"include": "INC", "defer": "DEF", "cut": "CUT"}
 HOLD = "HLD"
-_DESCRIPTIONS: dict[Bucket, str] = {
+DESCRIPTIONS: dict[Bucket, str] = {
     "include": "It is part of what is done now",
     "defer": "Not now; it is kept for later",
     "cut": "It is dropped for good",
 }
+_DEFERS = "to … | until … | till … | by … | past … | for later | for now | indefinitely | the rest"
+_CUTS = "entirely | completely | for good | permanently | out | from … | the rest | more"
 _WORDINGS = {
     "INC": ("Include in this scope", "Include now"),
-    "DEF": (
-        *("Defer to …", "Defer until …", "Defer till …", "Defer by …", "Defer past …"),
-        *("Defer for later", "Defer for now", "Defer indefinitely", "Defer the rest"),
-    ),
-    "CUT": (
-        *("Cut entirely", "Cut completely", "Cut for good", "Cut permanently", "Cut out"),
-        *("Cut from …", "Cut the rest", "Cut more"),
-    ),
+    "DEF": tuple(f"Defer {how}" for how in _DEFERS.split(" | ")),
+    "CUT": tuple(f"Cut {how}" for how in _CUTS.split(" | ")),
     HOLD: ("Hold on", "Hold off for now"),
     "CON": ("Continue with it", "Resume"),
     "ALL": ("Proceed with the full split", "One by one"),
@@ -312,17 +289,15 @@ _WORDINGS = {
 
 def action(code: str, label: str, description: str, *, recommended: bool = False) -> Choice:
     """A choice that says what to do, which a reply may say in other words."""
-    return Choice(
-        code, label, description, recommended=recommended, also=_WORDINGS[code.rstrip("_")]
-    )
+    also = _WORDINGS[code.rstrip("_")]
+    return Choice(code, label, description, recommended=recommended, also=also)
 
 
-class Breach(NamedTuple):
+class Breach(msgspec.Struct, frozen=True):
     """Something that makes a set incoherent."""
 
     kind: Literal["requires", "conflicts"]
-    option: str
-    """The one that needs the other; of two that conflict, the one that stands first."""
+    option: str  # the one that needs the other; of two that conflict, the one that stands first
     other: str
 
 
@@ -347,9 +322,7 @@ class Links:
         return any(map(len, (*self.needs.values(), *self.at_odds.values())))
 
     def breaches(self, buckets: Mapping[str, Bucket]) -> list[Breach]:
-        """What is wrong with a set: an included option without one that it needs, which was cut or
-        deferred, or two included ones that conflict.
-        """
+        """An included option without one that it needs, or two included ones that conflict."""
         included = [key for key in self._order if buckets.get(key) == "include"]
         found = [
             Breach("requires", key, needed)
@@ -374,11 +347,9 @@ class Words:
     ) -> None:
         self._candidates = {candidate.key: candidate for candidate in candidates}
         self._links = links
-        self._buckets = buckets
-        """What has been decided; it fills up while the split goes on."""
+        self._buckets = buckets  # what has been decided; it fills up while the split goes on
 
     def name(self, key: str) -> str:
-        """Key and title."""
         return self._candidates[key].name
 
     def names(self, keys: Sequence[str]) -> str:
@@ -391,8 +362,6 @@ class Words:
         if len(keys) <= MOST_NAMED:
             return ()
         return ("\n".join([f"**{heading}**", "", *(f"- {self.name(key)}" for key in keys)]),)
-
-    # -- an option by itself -------------------------------------------------------------------
 
     def about(self, key: str) -> str:
         """Scope, cost, ties on both ends, and the recommendation, in a few sentences."""
@@ -427,7 +396,7 @@ class Words:
     def buckets(self, key: str) -> tuple[Choice, ...]:
         recommend = self._candidates[key].recommend
         choices = [
-            action(CODES[bucket], verb, _DESCRIPTIONS[bucket], recommended=bucket == recommend)
+            action(CODES[bucket], verb, DESCRIPTIONS[bucket], recommended=bucket == recommend)
             for bucket, verb in VERBS.items()
         ]
         hold = action(HOLD, "Hold", "Talk about it first; nothing else is asked until then")
@@ -463,8 +432,6 @@ class Words:
             listed.append(f"{len(keys) - MOST_NAMED} more")
         return " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
 
-    # -- all of them ---------------------------------------------------------------------------
-
     def context(self, alternatives: bool) -> str:
         """What is decided, where the caller did not say it."""
         keys = list(self._candidates)
@@ -474,18 +441,10 @@ class Words:
         return f"There are {len(keys)} options, {how}: {self.names(keys)}."
 
     def assembled(self) -> str:
-        """What is in each bucket."""
         said = {verb: self.names(self.within(bucket)) for bucket, verb in VERBS.items()}
         return " ".join(f"{verb}: {names or 'nothing'}." for verb, names in said.items())
 
-    def assembled_blocks(self) -> tuple[str, ...]:
-        """The same in full, where the sentence has room for some names only."""
-        return tuple(
-            block for b, verb in VERBS.items() for block in self.listing(verb, self.within(b))
-        )
-
     def within(self, bucket: Bucket) -> list[str]:
-        """The keys in a bucket, in the order of the list."""
         return [key for key in self._candidates if self._buckets.get(key) == bucket]
 
     def breach(self, breach: Breach) -> str:

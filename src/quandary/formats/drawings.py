@@ -19,10 +19,8 @@ from quandary.model.tree import Decision, Option, Tree, is_multi, other_of
 Style = Literal["plain", "bold", "dim", "code"]
 
 BOX = "☐"
-ROOM = 20
-"""A text has at least this many columns, even where its branch has used up the width."""
-LONGEST_CODE = 12
-"""A code longer than this pushes its own label down, not the labels of its whole level."""
+ROOM = 20  # a text has at least this many columns, even where its branch has used up the width
+LONGEST_CODE = 12  # a longer one pushes its own label down, not those of its level
 
 _JOINER = "\u200d"
 _STICKY = frozenset("、。，．：；！？）］｝〉》」』】〕ーっゃゅょッャュョ…🏻🏼🏽🏾🏿")
@@ -109,16 +107,10 @@ class Canvas:
 
 def _fields(page: Canvas, tree: Tree) -> None:
     """What the heading of a tree says, as names and values in two columns."""
-    fields = [
-        ("trigger", tree.trigger),
-        ("kind", tree.kind),
-        ("question", tree.question),
-        *(("" if n else "also", e.shown) for n, e in enumerate(tree.extras)),
-        ("keywords", ", ".join(tree.keywords)),
-        ("extends", tree.extends),
-        ("require", tree.require),
-        ("shape", tree.shape),
-    ]
+    fields = [(name, getattr(tree, name)) for name in ("trigger", "kind", "question")]
+    fields += [("" if n else "also", extra.shown) for n, extra in enumerate(tree.extras)]
+    fields.append(("keywords", ", ".join(tree.keywords)))
+    fields += [(name, getattr(tree, name)) for name in ("extends", "require", "shape")]
     fields = [(name, value) for name, value in fields if value.strip()]
     column = max((len(name) for name, _ in fields), default=0) + 2
     for name, value in fields:
@@ -140,14 +132,10 @@ class _Branch(msgspec.Struct, frozen=True, gc=False):
     """An option at its place in the drawing."""
 
     option: Option
-    fork: str
-    """What stands to the left of its line: the trunks of the levels above, and its own branch."""
-    below: str
-    """What stands to the left of whatever is below it."""
-    column: int
-    """How wide the codes of its level are."""
-    boxed: bool
-    """Whether its level has boxes to tick."""
+    fork: str  # what stands to the left of its line: trunks from above, and its own branch
+    below: str  # what stands to the left of whatever is below it
+    column: int  # how wide the codes of its level are
+    boxed: bool  # whether its level has boxes to tick
 
 
 def _level(options: tuple[Option, ...], stem: str) -> list[_Branch]:
@@ -246,10 +234,8 @@ def _pieces(text: str) -> Iterator[str]:
         yield text[start:]
 
 
-LONGEST_LABEL = 20
-"""A label longer than this stands above its arrow."""
-LONGEST_LIST = 10
-"""How many notes and frames are listed."""
+LONGEST_LABEL = 20  # a label longer than this stands above its arrow
+LONGEST_LIST = 10  # how many notes and frames are listed
 
 
 def draw_chart(chart: Chart, pages: list[Page], *, width: int, colour: bool) -> str:
@@ -338,16 +324,13 @@ def _ways(
         canvas.lines.extend(" " * room + canvas.paint(part, "dim") for part in rest)
 
 
-_DOT_SHAPES = {
-    "decision": "shape=hexagon",
-    "branch": "shape=box",
-    "leaf": "shape=box style=rounded",
-}
+_DOT_ROUND = "shape=box style=rounded"
+_DOT_SHAPES = {"decision": "shape=hexagon", "branch": "shape=box", "leaf": _DOT_ROUND}
 _DOT_OTHER = {"branch": "shape=box style=dashed", "leaf": 'shape=box style="rounded,dashed"'}
 _DOT_STEPS = {
     "process": "shape=box",
     "decision": "shape=diamond",
-    "terminator": "shape=box style=rounded",
+    "terminator": _DOT_ROUND,
     "subprocess": "shape=box peripheries=2",
     "connector": "shape=circle",
 }
@@ -404,7 +387,6 @@ def _dot_page(page: Page, prefix: str) -> Iterator[str]:
 
 
 def _dot_text(text: str) -> str:
-    """A text of several lines as a string of the DOT language."""
     lines = (printable(line).translate(_DOT_ESCAPES) for line in text.split("\n"))
     return '"' + "\\n".join(lines) + '"'
 
@@ -427,31 +409,23 @@ _WORDS = frozenset(
 
 
 def tree_as_mermaid(tree: Tree) -> str:
-    """The tree as a flowchart: decisions in hexagons, branches in boxes, leaves rounded.
-
-    Mermaid itself refuses more than 500 options, or 50,000 characters, unless the page that
-    shows the chart raises its `maxEdges` and `maxTextSize`.
+    """The tree as a flowchart: decisions in hexagons, branches in boxes, leaves rounded. Mermaid
+    itself refuses more than 500 options, or 50,000 characters, unless the page that shows the chart
+    raises its `maxEdges` and `maxTextSize`.
     """
     lines = ["flowchart LR"]
     others = []
     for node in nodes(tree):
         shape = _MERMAID_SHAPES[node.shape].format(quote(node.caption))
-        lines.append(
-            f"  {node.parent} --> {node.id}{shape}" if node.parent else f"  {node.id}{shape}"
-        )
-        if node.other:
-            others.append(node.id)
+        lines.append(f"  {f'{node.parent} --> ' if node.parent else ''}{node.id}{shape}")
+        others += [node.id] if node.other else []
     if others:
         lines += ["  classDef other stroke-dasharray:4 3", f"  class {','.join(others)} other"]
     return "".join(f"{line}\n" for line in lines)
 
 
 def chart_as_mermaid(chart: Chart) -> str:
-    """The chart as a flowchart that reads back as the same chart.
-
-    Tags, data and whatever else Mermaid has no words for stand in comments. Of several pages, each
-    is a subgraph.
-    """
+    """The chart as a flowchart that reads back as the same chart; each page is a subgraph."""
     lines = ["---", f"title: {compact(chart.name)}", "---", "flowchart TD"]
     if chart.start:
         lines.append(f"  {remark(start=chart.start)}")

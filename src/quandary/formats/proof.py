@@ -13,36 +13,19 @@ import msgspec
 
 from quandary.errors import ParseError, Rejected
 from quandary.model.asks import PATH_EXISTS, Field, shown
+from quandary.model.text import is_blank
 from quandary.settings.files import compile_pattern
 
 _CHECKED = frozenset(("type", "enum", "minLength", "pattern", PATH_EXISTS))
 _SAID = frozenset(("title", "description", "default", "examples", "$comment", "$schema", "$id"))
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "number": (int, float),
-    "integer": (int, float),
-    "boolean": (bool,),
-    "array": (list,),
-    "object": (dict,),
-    "null": (type(None),),
-}
-_NAMES: dict[type, str] = {
-    str: "text",
-    bool: "true or false",
-    int: "a number",
-    float: "a number",
-    list: "a list",
-    dict: "an object",
-    type(None): "null",
-}
+_TYPES: dict[str, Any] = {"string": str, "boolean": bool, "array": list, "object": dict}
+_TYPES |= {"number": int | float, "integer": int | float, "null": type(None)}
+_NAMES: dict[type, str] = {str: "text", bool: "true or false", int: "a number", float: "a number"}
+_NAMES |= {list: "a list", dict: "an object", type(None): "null"}
 _LARGEST_PATTERN = 5_000
-_STEPS = 50_000_000
-"""No proof is compared with a pattern for longer than this, which is less than a second."""
+_STEPS = 50_000_000  # no longer than this, less than a second, is a pattern tried
 _UNFILLED = re.compile(r"_{3,}")
 _KEY = re.compile(r"[A-Za-z_][\w .-]*")
-
-
-# -- what is declared ----------------------------------------------------------------------------
 
 
 def read_fields(proof: object, where: str) -> tuple[Field, ...]:
@@ -135,10 +118,9 @@ FORM = "'name: type = default', with text, integer, number, boolean or a|b as th
 
 
 def declare_fields(entries: Iterable[Any]) -> tuple[Field, ...]:
-    """The fields of a question: schemas with a name, or `name (label): type = default` as text.
-
-    A type of several words with `|` between them is a choice of those; `?` behind it makes the
-    field optional. A default has to fit.
+    """The fields of a question: schemas with a name, or `name (label): type = default` as text. A
+    type of several words with `|` between them is a choice of those; `?` behind it makes the field
+    optional. A default has to fit.
     """
     rows = [_read_notation(entry) if isinstance(entry, str) else entry for entry in entries]
     rows = [
@@ -175,9 +157,6 @@ def _read_notation(text: str) -> dict[str, Any]:
     return {"name": found["name"], **schema, "required": not found["optional"]}
 
 
-# -- what is given -------------------------------------------------------------------------------
-
-
 class Gaps(NamedTuple):
     """What is wrong with a proof, all of it."""
 
@@ -188,16 +167,13 @@ class Gaps(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every field that something is wrong with."""
         return (*self.missing, *self.unfilled, *self.wrong)
 
     @property
     def text(self) -> str:
-        """All of it in one line."""
-        parts = [f"missing: {', '.join(self.missing)}"] if self.missing else []
-        parts += [f"unfilled: {', '.join(self.unfilled)}"] if self.unfilled else []
-        parts += [f"{name} {why}" for name, why in self.wrong.items()]
-        return "; ".join(parts)
+        named = {"missing": self.missing, "unfilled": self.unfilled}
+        parts = [f"{what}: {', '.join(names)}" for what, names in named.items() if names]
+        return "; ".join([*parts, *(f"{name} {why}" for name, why in self.wrong.items())])
 
 
 def find_gaps(
@@ -221,7 +197,7 @@ def _is_missing(value: object) -> bool:
     if isinstance(value, dict):
         value = list(value.values())
     return all(
-        one is None or one is False or (isinstance(one, str) and not one.strip())
+        one is None or one is False or (isinstance(one, str) and is_blank(one))
         for one in (value if isinstance(value, list) else [value])
     )
 
@@ -272,8 +248,7 @@ class Given(NamedTuple):
     """A proof as it was sent."""
 
     values: dict[str, Any]
-    lines: bool = False
-    """It came as `key: value` lines, the old way."""
+    lines: bool = False  # it came as `key: value` lines, the old way
 
 
 def read_proof(text: str) -> Given:

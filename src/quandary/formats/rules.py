@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     Check = Callable[[Section], Iterator[Finding]]
 
 LEVELS = 3
-FEWEST, MOST = 2, 4
-"""Options of a level in a tree of free shape; no host shows more."""
+FEWEST, MOST = 2, 4  # options of a level in a tree of free shape; no host shows more
 _CODE = re.compile(r"[A-Z]{1,4}")
 _SHOWS = re.compile(
     r"(?:please )?(?:(?:let|give|tell|walk|take) (?:me|us)|i want to (?:see|know)"
@@ -145,8 +144,7 @@ def always_four(section: Section) -> Iterator[Finding]:
         other, named = other_of(level.options), len(named_of(level.options))
         if level.under_other:
             if other is not None:
-                message = f"[{other.code}] is under [OTH]; give that level named options only"
-                yield other, message
+                yield other, f"[{other.code}] is under [OTH]; give that level named options only"
             if named > LEVELS:
                 yield level, f"{level.name} has {named} options; keep two or three under [OTH]"
         elif free and not FEWEST <= named <= MOST:
@@ -247,10 +245,8 @@ def indent(section: Section) -> Iterator[Finding]:
         if note.text.isdigit():
             message = f"indent this option by {count(int(note.text), 'space')}, two per level"
         else:
-            message = (
-                f"Markdown reads “{shorten(note.text)}” as part of the text above it; "
-                "indent it by two spaces per level"
-            )
+            message = f"Markdown reads “{shorten(note.text)}” as part of the text above it; "
+            message += "indent it by two spaces per level"
         yield note, message
 
 
@@ -287,26 +283,19 @@ def description_missing(section: Section) -> Iterator[Finding]:
 @_rule("trigger-missing", "warning")
 def trigger_missing(section: Section) -> Iterator[Finding]:
     """A tree says when it is to be asked."""
-    tree = section.tree
-    if not tree.trigger and not tree.extends:
-        yield tree, "no Trigger: line; say when this is to be asked"
+    if not section.tree.trigger and not section.tree.extends:
+        yield section.tree, "no Trigger: line; say when this is to be asked"
 
 
 @_rule("mixed-multi-select", "warning", fixable=True)
 def mixed_multi_select(section: Section) -> Iterator[Finding]:
     """`[ ]` stands at every named option of a level or at none."""
     for level in levels(section):
-        plain = [
-            option
-            for option in named_of(level.options)
-            if not option.multi and not _inherits(section, option)
-        ]
+        unticked = (o for o in named_of(level.options) if not o.multi)
+        plain = next((option for option in unticked if not _inherits(section, option)), None)
         if plain and is_multi(level.options):
-            message = (
-                f"[{plain[0].code}] has no [ ] but others on its level have, "
-                "which makes it multi-select; mark all or none"
-            )
-            yield plain[0], message
+            message = f"[{plain.code}] has no [ ] but others on its level have, which makes it "
+            yield plain, message + "multi-select; mark all or none"
 
 
 @_rule("label-comma", "warning")
@@ -345,7 +334,7 @@ _unlike(
 _noted(
     "description-indent", "this text belongs to the option above; indent it under it", fixable=True
 )
-_noted("stray-text", "“{}” is between options and belongs to none; indent or move it")
+_noted("stray-text", "“{}” is beside the options and belongs to none; indent or move it")
 _noted("decision-missing", "options without a decision heading; put `## Decision: Name` above them")
 _noted("kind-unknown", "Kind: {} is unknown; write transition or advisory")
 _noted("shape-unknown", "Shape: {} is unknown, so the rule of four stands; write free")
@@ -422,8 +411,7 @@ def _inherits(section: Section, option: Option) -> bool:
 
 
 Severity = Literal["error", "warning"]
-LONGEST = 400
-"""Messages quote what authors wrote, which may have no end."""
+LONGEST = 400  # messages quote what authors wrote, which may have no end
 _TITLE = re.compile(r"(?m)^## (\S+)\n\n")
 _SUMMARY = re.compile(r"\*(?:Error|Warning)\.\* (.*?)(?: Fixed by `--fix`\.)?\n")
 
@@ -445,15 +433,11 @@ class Checked(msgspec.Struct, frozen=True):
     path: str
     trees: tuple[Tree, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
-    ignored: tuple[frozenset[str], ...] = ()
-    """The rules that each declared tree was not to be judged by."""
+    ignored: tuple[frozenset[str], ...] = ()  # rules not to judge each declared tree by
 
 
 def check(document: Document, *, fenced: bool = False) -> tuple[Diagnostic, ...]:
-    """Everything that is wrong with a document's trees; examples only when asked for.
-
-    Whether a tree that another extends is anywhere only shows where more files are checked.
-    """
+    """Everything that is wrong with a document's trees; examples only when asked for."""
     rules = RULES.keys() - {"extends-unknown"}
     return check_files([("", document)], rules, fenced=fenced)[0].diagnostics
 
@@ -477,10 +461,7 @@ def examine(path: str, document: Document, *, fenced: bool = False) -> Checked:
 
 
 def compare(files: Sequence[Checked], rules: Container[str]) -> list[Checked]:
-    """What is wrong with files that were examined, seen together and by these rules.
-
-    A name stands for one tree, and what a tree extends is among the files.
-    """
+    """What is wrong with files seen together: names that stand for two trees, unknown bases."""
     names = {tree.name for file in files for tree in file.trees if not tree.fenced}
     first: dict[str, tuple[str, int]] = {}
     checked = []
@@ -491,9 +472,8 @@ def compare(files: Sequence[Checked], rules: Container[str]) -> list[Checked]:
             where, line = first.setdefault(tree.name, (path, tree.line))
             if (where, line) != (path, tree.line):
                 place = f"{where}:{line}" if where != path else f"line {line}"
-                message = (
-                    f"a tree named {shorten(tree.name)} is already at {place}; rename one of them"
-                )
+                name = shorten(tree.name)
+                message = f"a tree named {name} is already at {place}; rename one of them"
                 found += _diagnose(tree, ignored, "name-duplicate", tree, message)
             if tree.extends and tree.extends not in names:
                 base = shorten(tree.extends)

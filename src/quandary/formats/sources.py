@@ -12,10 +12,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from quandary.errors import NotFound, ParseError, QuandaryError
-from quandary.formats.markdown import parse
-from quandary.formats.markdown.notation import plain_name, read_extra
-from quandary.model.asks import Item
-from quandary.model.candidates import BUCKETS, Candidate, problem
+from quandary.formats.markdown import parse, plain_name, read_extra
+from quandary.model.asks import BUCKETS, Candidate, Item, problem
 from quandary.model.text import as_text, suggest
 from quandary.model.tree import Extra, Tree, extend
 from quandary.settings import read_settings
@@ -42,17 +40,12 @@ class Found(NamedTuple):
 
 
 def load(source: str, text: str | None = None) -> Tree:
-    """The tree that a SOURCE names: `file.md#NAME`, `file.md`, `NAME` in the project, or `-`.
-
-    `text` is what the file or standard input held, if it was read already.
-    """
+    """The tree that a SOURCE names: `file.md#NAME`, `file.md`, `NAME` in the project, or `-`."""
     return _load(source, text)[0]
 
 
 def load_with_others(source: str, text: str | None = None) -> tuple[Tree, list[Tree]]:
-    """The tree that a SOURCE names, and the others of its file, of standard input or of the
-    project, wherever it was found: a reply may ask for one of them.
-    """
+    """The tree that a SOURCE names, and the others beside it that a reply may ask for."""
     tree, family = _load(source, text)
     others: dict[str, Tree] = {}
     for other in family.found:
@@ -135,10 +128,8 @@ def _choose(family: _Family, name: str, where: str) -> Found:
     if not name:
         names = ", ".join(f.tree.name for f in fitting[:5])
         more = ", …" if len(fitting) > 5 else ""
-        raise NotFound(
-            f"{where}: {len(fitting)} trees in it ({names}{more}); "
-            f"say which: {where}#{fitting[0].tree.name}"
-        )
+        which = f"say which: {where}#{fitting[0].tree.name}"
+        raise NotFound(f"{where}: {len(fitting)} trees in it ({names}{more}); {which}")
     if fitting:
         places = ", ".join(str(f) for f in fitting[:5])
         apart = len({f.path for f in fitting}) == len(fitting)
@@ -161,10 +152,8 @@ def matches_name(name: str, typed: str) -> bool:
     return _loose(name).startswith(_loose(typed)) or "¶ASK_".casefold().startswith(typed.casefold())
 
 
-_MANY = 8
-"""So many names are listed."""
-MOST_INHERITED = 100_000
-"""Options that trees may take over from others, all together: a few lines could name millions."""
+_MANY = 8  # so many names are listed
+MOST_INHERITED = 100_000  # options taken over, all together: few lines could name millions
 
 
 class _Family:
@@ -251,21 +240,14 @@ def from_file(path: str, *, bare: bool = False) -> list[Item]:
 
 
 def parse_items(text: str, path: str, *, bare: bool = False) -> list[Item]:
-    """A JSON list, JSON lines, or CSV with a header line; its first sign tells which.
-
-    An item may be `bare` where any fields will do; elsewhere it needs one that people know it by.
-    """
+    """A JSON list, JSON lines, or CSV with a header line; its first sign tells which."""
     text = text.removeprefix("\ufeff")
     match text.lstrip()[:1]:
         case "[":
             rows = _decode(text, path)
         case "{":
-            remedy = "; write one item on each line"
-            rows = [
-                _decode(line, f"{path}:{number}", remedy)
-                for number, line in enumerate(text.split("\n"), 1)
-                if line.strip()
-            ]
+            lines, remedy = enumerate(text.split("\n"), 1), "; write one item on each line"
+            rows = [_decode(line, f"{path}:{n}", remedy) for n, line in lines if line.strip()]
         case _:
             rows = _csv(path, text)
     if not rows:
@@ -340,8 +322,6 @@ def settings(values: tuple[str, ...]) -> dict[str, str]:
         found[key.strip()] = text
     return found
 
-
-# -- the options of a split ------------------------------------------------------------------------
 
 _TEXT = (str | None, "text")
 _KEYS = (list[str] | None, 'a list of keys, like ["E1"]')

@@ -36,11 +36,9 @@ class Passage(msgspec.Struct, frozen=True, omit_defaults=True, rename={"source":
     who: str = ""
     through: str = ""
     by: str = ""
-    reason: str = ""
-    """Why the user approved, as it was said."""
+    reason: str = ""  # why the user approved, as it was said
     proof: dict[str, Any] = {}
-    run: str = ""
-    """The run of the journal that has it too."""
+    run: str = ""  # the run of the journal that has it too
     finished: bool = False
 
     @property
@@ -57,16 +55,12 @@ class Kept(NamedTuple):
     history: tuple[Passage, ...]
 
 
-# -- the file ------------------------------------------------------------------------------------
-
-
 def path_in(folder: str) -> str:
     """Where the track of a folder is kept."""
     return os.path.join(folder, NAME)
 
 
 def load(folder: str) -> Kept:
-    """The track of a folder."""
     path, text = path_in(folder), read(folder)
     if text is None:
         remedy = f"begin a track with quandary phase start {folder} --phases FILE"
@@ -75,7 +69,6 @@ def load(folder: str) -> Kept:
 
 
 def read(folder: str) -> str | None:
-    """The text of the file, if there is one."""
     path = path_in(folder)
     if not os.path.lexists(path):
         return None
@@ -131,9 +124,6 @@ def _lock(descriptor: int) -> bool:
     except OSError as error:
         raise QuandaryError(f"the track's folder cannot be locked ({error.strerror})") from None
     return True
-
-
-# -- reading -------------------------------------------------------------------------------------
 
 
 def parse(text: str, where: str) -> Kept:
@@ -238,9 +228,6 @@ def _current(value: object, phases: tuple[Phase, ...], where: str) -> Phase | No
     return next((phase for phase in phases if phase.label == label), Phase(label, name))
 
 
-# -- changing ------------------------------------------------------------------------------------
-
-
 def write_new(given: str, where: str, before: str | None, path: str) -> str:
     """The text of a new track with the phases of a file; `before` is what the folder had."""
     stripped = given.removeprefix("\ufeff").strip()
@@ -248,9 +235,8 @@ def write_new(given: str, where: str, before: str | None, path: str) -> str:
     declared = _value(new, "phases", where)
     read_phases(declared, where)
     for number, entry in enumerate(declared, 1):
-        read_fields(
-            entry.get("proof") if isinstance(entry, dict) else None, f"{where}: phase {number}"
-        )
+        proof = entry.get("proof") if isinstance(entry, dict) else None
+        read_fields(proof, f"{where}: phase {number}")
     for name in ("currentPhase", "phaseHistory"):
         if _value(new, name, where):
             raise QuandaryError(f"{where}: {name} is not for a file of phases; take it out")
@@ -264,11 +250,9 @@ def write_new(given: str, where: str, before: str | None, path: str) -> str:
 
 
 def write_move(kept: Kept, transition: Transition, passage: Passage) -> str:
-    """The text of the file after a move."""
     members, target = dict(kept.members), transition.target
     if transition.added:
-        added = {"label": target.label, "name": target.name}
-        members["phases"] = _with(members["phases"], added)
+        members["phases"] = _with(members["phases"], {"label": target.label, "name": target.name})
     members["currentPhase"] = msgspec.Raw(msgspec.json.encode(target.title))
     history = members.get("phaseHistory", msgspec.Raw(b"[]"))
     members["phaseHistory"] = _with(history, passage)
@@ -276,7 +260,6 @@ def write_move(kept: Kept, transition: Transition, passage: Passage) -> str:
 
 
 def track_after(kept: Kept, transition: Transition) -> Track:
-    """The track after a move."""
     track, target = kept.track, transition.target
     return replace(
         track,

@@ -1,23 +1,26 @@
-"""Journals and runs that leave their store: copied, backed up, exported to a file and imported.
+"""Runs that leave their store, come from another, or lose their texts: export, import and prune.
 
 An imported run cannot become a link of another store's chain: its first entry follows a run that
 is not there. It is kept as a document instead, just as it was written, and a run of the flow
 `imported` seals its digest into the chain. It can be looked at like any other run, and nobody can
 resume it.
+
+Of a run that ended long ago, what was decided stays, and the chain holds. An entry's body is never
+touched: keys, codes, who, through what, when. What goes is the matter, as a whole or not at all,
+since its seal covers all of it.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
-from sys import maxsize
+from contextlib import closing, suppress
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from quandary.errors import ParseError, QuandaryError, Rejected, StoreError
+from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.journal import runs
 from quandary.journal.chance import ALPHABET, LENGTH
 from quandary.journal.entries import (
@@ -33,131 +36,43 @@ from quandary.journal.entries import (
     read_body,
     readable,
 )
-from quandary.journal.history import IMPORT, find_needed, row_of
+from quandary.journal.history import row_of
 from quandary.journal.runs import IMPORTED, Elsewhere, find_run
 from quandary.journal.sqlite import SqliteStore
-from quandary.journal.verify import Problem, Report, store_digest, verify
+from quandary.journal.verify import (
+    IMPORT,
+    PRUNE,
+    RECORDS,
+    Problem,
+    Report,
+    Wanted,
+    find_needed,
+    is_prunable,
+    may_prune,
+    verify,
+)
 from quandary.model.asks import MARK
+from quandary.model.calls import Do, Done
 
 if TYPE_CHECKING:
-    from quandary.journal.store import Row, Store, Watch
+    from quandary.journal.store import Run, State, Store, Watch
+
+    PruneWatch = Callable[["Amount"], None]
 
 FORMAT = 1
-BYTES = "base64"
-"""What an attachment is in, in a file of JSON."""
+BYTES = "base64"  # what an attachment is in, in a file of JSON
 WHOSE = "whose answers these are is what its file says"
 """Said of an imported run: anybody can make a chain that holds."""
-_STEP = 1000
-
-
-# -- whole journals --------------------------------------------------------------------------------
-
-
-def copy(source: Store, target: Store, watch: Watch = lambda *_: None) -> Report:
-    """Copy a journal into an empty store, whole and in order, or not at all.
-
-    It is read at one moment and verified where it arrives, before that is made final. A journal
-    that is not what was written is not copied, nor one that somebody writes to meanwhile: whoever
-    changes over to the new store would miss what came in between.
-    """
-    if source.last() is None:
-        raise Rejected("that store is empty, so there is nothing to copy")
-
-    def judge(report: Report) -> None:
-        if report.problems:
-            raise Rejected(
-                f"the journal is not as it was written: {report.problems[0].text} (`quandary "
-                "verify` names every problem); nothing was copied"
-            )
-        if source.newest() != int(report.digest.partition("-")[0]):
-            raise Rejected(
-                "the journal was written to while it was copied, so nothing was copied; stop what "
-                "uses it and try again, or make a `quandary store backup`"
-            )
-
-    return _carry(source, target, watch, judge)
-
-
-def backup(source: Store, file: str, watch: Watch = lambda *_: None) -> Report:
-    """Save a journal to a new file while it is in use, and check what was saved.
-
-    The file is there when it is complete. What it holds is the journal as it was at one moment,
-    with every fault that it may have: the report says so.
-    """
-    with _new_file(file) as partial:
-        if isinstance(source, SqliteStore):
-            source.back_up(partial)
-            with closing(SqliteStore(partial)) as saved:
-                return verify(saved, watch=watch)
-        with closing(SqliteStore(partial)) as saved:
-            return _carry(source, saved, watch, lambda _: None)
-
-
-def _carry(source: Store, target: Store, watch: Watch, judge: Callable[[Report], None]) -> Report:
-    """Fill a store with another one's rows; what arrives has to have the same digest."""
-    report: Report
-    with ExitStack() as moment:
-        moment.enter_context(source.snapshot())
-        expected, total = store_digest(source, maxsize), source.newest()
-
-        def dump(table: str) -> Iterator[Row]:
-            for count, row in enumerate(source.dump(table), 1):
-                if table == "entry" and count % _STEP == 0:
-                    watch(count, total, "entries copied")
-                yield row
-
-        def check() -> None:
-            nonlocal report
-            watch(total, total, "entries copied")
-            moment.close()
-            report = verify(target, seen=False, watch=watch)
-            if report.digest != expected:
-                raise StoreError("what arrived is not what was sent; nothing was copied")
-            judge(report)
-
-        target.fill(dump, check)
-    return report
-
-
-@contextmanager
-def _new_file(file: str) -> Iterator[str]:
-    """A name to write to; what is written there becomes the file at the end, if all went well."""
-    if os.path.lexists(file):
-        raise Rejected(f"{file} exists already; name a new file")
-    partial = f"{file}.partial"
-    remove(partial)
-    try:
-        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        yield partial
-        with open(partial, "rb") as written:
-            os.fsync(written)
-        os.rename(partial, file)
-    except OSError as error:
-        raise StoreError(f"{file} cannot be written ({error.strerror})") from error
-    finally:
-        remove(partial)
-
-
-def remove(file: str) -> None:
-    """Remove a store's file and those that SQLite keeps beside it."""
-    for name in (file, f"{file}-wal", f"{file}-shm"):
-        with suppress(FileNotFoundError):
-            os.remove(name)
-
-
-# -- single runs -----------------------------------------------------------------------------------
 
 
 class Exported(NamedTuple):
     """A run with all that is needed to check it."""
 
     run: str
-    follows: bytes
-    """The digest of the first entry of the run before it, where it was written."""
+    follows: bytes  # the digest of the first entry of the run before it, where it was written
     entries: tuple[Entry, ...]
     documents: dict[str, bytes]
-    newest: str = ""
-    """How far the store had come from which it was exported."""
+    newest: str = ""  # how far the store had come from which it was exported
 
     @property
     def began(self) -> Began:
@@ -168,10 +83,7 @@ class Exported(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """What tells it from any other run, and from itself at another time.
-
-        It begins with the number of the last entry, whose digest covers all that went before.
-        """
+        """What tells it from any other run, and from itself when its last entry was another."""
         last = self.entries[-1]
         return f"{last.n}-{last.digest.hex()}"
 
@@ -179,10 +91,8 @@ class Exported(NamedTuple):
 class Imported(NamedTuple):
     """What came of an import."""
 
-    record: str
-    """The run that keeps it; the run itself, where the store wrote it."""
-    known: bool
-    """It was there before."""
+    record: str  # the run that keeps it; the run itself, where the store wrote it
+    known: bool  # it was there before
 
 
 class _Line(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -209,8 +119,7 @@ class _File(
     documents: dict[str, Any]
     newest: str = ""
     """How far the store had come from which it was exported, for `quandary verify --expect`."""
-    check: str = ""
-    """That this was said of this run: no entry covers it."""
+    check: str = ""  # that this was said of this run: no entry covers it
 
 
 def export(store: Store, run: str) -> Exported:
@@ -240,7 +149,7 @@ def read(data: bytes | str, name: str, watch: Watch = lambda *_: None) -> Export
         exported = Exported(
             file.run,
             bytes.fromhex(file.follows),
-            tuple(_entry(file.run, line) for line in _each(file.entries, watch)),
+            tuple(_entry(file.run, line, watch, len(file.entries)) for line in file.entries),
             {digest: _document(digest, value) for digest, value in file.documents.items()},
             file.newest,
         )
@@ -252,12 +161,6 @@ def read(data: bytes | str, name: str, watch: Watch = lambda *_: None) -> Export
     if file.check != _check(exported):
         raise Rejected(f"{name}: not as it was written: how far the store had come")
     return exported
-
-
-def _each(lines: Sequence[_Line], watch: Watch) -> Iterator[_Line]:
-    for count, line in enumerate(lines):
-        watch(count, len(lines), "entries read")
-        yield line
 
 
 def _compact(exported: Exported) -> bytes:
@@ -283,8 +186,9 @@ def _check(exported: Exported) -> str:
     )
 
 
-def _entry(run: str, line: _Line) -> Entry:
+def _entry(run: str, line: _Line, watch: Watch, total: int) -> Entry:
     """An entry with its bytes as they were; a file may have been laid out anew on its way."""
+    watch(line.n - 1, total, "entries read")
     body = msgspec.json.encode(line.body)
     matter = msgspec.json.encode(line.matter) if line.matter is not None else None
     kind = kind_of(read_body(body))
@@ -335,18 +239,12 @@ def _names(entries: Sequence[Entry]) -> set[str]:
 
 
 def open_exported(exported: Exported, *, lasting: bool = False) -> Store:
-    """A store that holds this run alone, for whoever wants to look at it as at any other.
-
-    Where it is `lasting`, it does not expire by being looked at.
-    """
+    """A store that holds this run alone; where it is `lasting`, a look does not expire it."""
     store, entries = SqliteStore(":memory:"), list(exported.entries)
     row = row_of(entries)
     row = replace(row, expires=None) if lasting else row
     store.create(lambda _: (row, entries), exported.documents)
     return store
-
-
-# -- runs of other stores ------------------------------------------------------------------------
 
 
 def import_run(
@@ -403,10 +301,7 @@ def fetch(store: Store, prefix: str) -> Exported:
 def examine(
     store: Store, prefix: str | None, expect: str | None = None, watch: Watch = lambda *_: None
 ) -> Report:
-    """Whether everything, or the one run whose name begins like this, is still what was written.
-
-    Of an imported run, its record too.
-    """
+    """Whether everything, or the one run that begins like this, with its record, is unchanged."""
     try:
         return verify(store, find_run(store, prefix) if prefix else None, expect, watch=watch)
     except Elsewhere as there:
@@ -446,3 +341,167 @@ def _difference(here: Exported, file: Exported) -> str:
     if _goes_on(here, file):
         return f"the file goes on after entry {len(here.entries)}; it was not imported"
     return "the file says something else of it; it was not imported"
+
+
+_RUNS = 200
+_BYTES = 4_000_000
+"""No more runs and bytes than this are pruned at once, so that writers wait for milliseconds."""
+
+
+class Amount(msgspec.Struct, frozen=True):
+    """How much it was."""
+
+    runs: int = 0
+    entries: int = 0
+    bytes: int = 0
+    documents: int = 0
+
+    def plus(self, take: Take) -> Amount:
+        """With what is taken out of one more run."""
+        entries, size = self.entries + take.entries, self.bytes + take.size
+        return replace(self, runs=self.runs + 1, entries=entries, bytes=size)
+
+
+class Take(NamedTuple):
+    """What is to be taken out of one run."""
+
+    run: Run
+    numbers: tuple[int, ...]
+    entries: int
+    size: int
+    renewed: Exported | None = None
+    """What an imported run is after it; its record makes room for another one."""
+
+
+def find_prunable(
+    store: Store, wanted: Wanted, bare: set[str] | None = None, *, resumed: bool = False
+) -> Iterator[Take]:
+    """What there is to take out, run by run; `bare` gets the documents of runs that need none."""
+    for row in store.each_run(project=wanted.project):
+        if not may_prune(row, wanted):
+            continue
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, Rejected):  # `verify` reports it
+            entries = store.entries(row.id, upto=1)
+            if wanted.keep == "answers" and not resumed and all(one.pruned for one in entries):
+                continue
+            entries += store.entries(row.id, after=1)
+            if take := _take(store, row, entries, wanted, set() if bare is None else bare):
+                yield take
+
+
+def plan(store: Store, wanted: Wanted) -> Amount:
+    """How much would be taken out; nothing is."""
+    return reduce(Amount.plus, find_prunable(store, wanted), Amount())
+
+
+def _take(
+    store: Store, row: Run, entries: list[Entry], wanted: Wanted, bare: set[str]
+) -> Take | None:
+    if row.flow == IMPORT:
+        return _take_imported(store, row, entries, wanted, bare)
+    gone = [
+        e for e in entries if e.matter is not None and is_prunable(row.flow, e.read(), wanted.keep)
+    ]
+    numbers, began = {entry.n for entry in gone}, entries[0].read()
+    if isinstance(began, Began):
+        left = (entry for entry in entries if entry.n not in numbers)
+        bare |= set(began.documents.values()) - find_needed(began, left)
+    return _take_all(row, gone) if gone else None
+
+
+def _take_imported(
+    store: Store, row: Run, entries: list[Entry], wanted: Wanted, bare: set[str]
+) -> Take | None:
+    """A run that another store wrote is replaced by one without texts; its record goes."""
+    began = entries[0].read()
+    gone = [entry for entry in entries if entry.matter is not None]
+    if isinstance(began, Began) and store.named(began.name).get(began.name) != row.id:  # superseded
+        bare |= _documents(entries)
+        return _take_all(row, gone) if gone else None
+    exported = read_imported(store, row.id)
+    flow = exported.began.flow
+    if flow in RECORDS or exported.entries[-1].kind != "ended":
+        return None
+    renewed = redact(exported, lambda body: is_prunable(flow, body, wanted.keep))
+    pairs = zip(exported.entries, renewed.entries, strict=True)
+    less = [before for before, after in pairs if before.matter != after.matter]
+    if not less:
+        return None
+    bare |= _documents(entries)
+    return _take_all(row, less)._replace(numbers=tuple(entry.n for entry in gone), renewed=renewed)
+
+
+def _take_all(row: Run, gone: list[Entry]) -> Take:
+    size = sum(len(entry.matter or b"") for entry in gone)
+    return Take(row, tuple(entry.n for entry in gone), len(gone), size)
+
+
+def _documents(entries: list[Entry]) -> set[str]:
+    began = entries[0].read()
+    return set(began.documents.values()) if isinstance(began, Began) else set()
+
+
+def prune(store: Store, wanted: Wanted, project: str, source: Source, watch: PruneWatch) -> State:
+    """Take it out, and keep a record of who did, when, and how much it was."""
+    stays = "only codes stay" if wanted.keep == "codes" else "answers stay"
+    context = f"what ended before {wanted.before[:16].replace('T', ' ')}Z; {stays}"
+    return runs.begin(
+        store,
+        PRUNE,
+        {**msgspec.to_builtins(wanted), "context": context},
+        project=project,
+        **source._asdict(),
+        deeds=partial(do_prune, store, watch=watch, resumed=False),
+    )
+
+
+def finish(store: Store, source: Source, watch: PruneWatch) -> Iterator[State]:
+    """Resume what was interrupted; what was pruned by then is not counted again."""
+    deeds = partial(do_prune, store, watch=watch)
+    for row in store.each_run(waits="house"):
+        if row.flow == PRUNE:
+            yield runs.advance(store, row.id, **source._asdict(), deeds=deeds)
+
+
+def do_prune(
+    store: Store, deed: Do, watch: PruneWatch = lambda _: None, *, resumed: bool = True
+) -> Done:
+    """The deed: every run is pruned as a whole or not at all, whenever it is interrupted."""
+    wanted = msgspec.json.decode(deed.argument, type=Wanted)
+    amount, bare = Amount(), set[str]()
+    for batch in _batches(find_prunable(store, wanted, bare, resumed=resumed)):
+        for take in batch:
+            if take.renewed is not None:
+                flow, source = take.renewed.began.flow, Source("policy", PRUNE, "")
+                keep(store, take.renewed, flow, take.run.project, source)
+        done = {run.id for run in store.prune([(take.run, take.numbers) for take in batch])}
+        amount = reduce(Amount.plus, (take for take in batch if take.run.id in done), amount)
+        watch(amount)
+    amount = replace(amount, documents=_forget(store, bare))
+    return Done(deed.key, msgspec.json.encode(amount).decode())
+
+
+def _forget(store: Store, among: set[str]) -> int:
+    seen = store.newest()
+    left = {name for name in among if store.document(name) is not None}
+    for row in store.each_run():
+        try:
+            began = store.entries(row.id, upto=1)[0].read()
+        except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
+            return 0  # one that cannot be read may need all of them
+        if isinstance(began, Began) and not left.isdisjoint(began.documents.values()):
+            left -= find_needed(began, store.entries(row.id))
+        if not left:
+            return 0
+    return store.forget(left, seen=seen)
+
+
+def _batches(takes: Iterator[Take]) -> Iterator[list[Take]]:
+    batch: list[Take] = []
+    for take in takes:
+        batch.append(take)
+        if len(batch) >= _RUNS or sum(other.size for other in batch) >= _BYTES:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

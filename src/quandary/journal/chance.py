@@ -11,8 +11,7 @@ import time
 from datetime import UTC, datetime
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-LENGTH = 26
-"""Of an id, in letters of the alphabet."""
+LENGTH = 26  # of an id, in letters of the alphabet
 
 
 def now() -> datetime:

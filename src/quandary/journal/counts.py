@@ -43,10 +43,7 @@ SETTLED = 5
 
 
 class Occasion(NamedTuple):
-    """One question put before somebody, and what became of it.
-
-    What is turned to, looked up or asked back on the way to an answer makes no further one.
-    """
+    """One question put before somebody, and what became of it, detours included."""
 
     run: str
     project: str
@@ -54,12 +51,10 @@ class Occasion(NamedTuple):
     id: str
     text: str
     asked: str
-    answered: str = ""
-    """When; nothing while it waits, or where nobody ever answered."""
+    answered: str = ""  # when; nothing while it waits, or where nobody ever answered
     who: str = ""
     through: str = ""
-    answer: tuple[str, ...] = ()
-    """Labels, or the person's own words."""
+    answer: tuple[str, ...] = ()  # labels, or the person's own words
     recommended: tuple[str, ...] = ()
     chain: bool = False
 
@@ -93,10 +88,8 @@ def occasions(
 
 class Following:
     """The questions of a journal as its entries come: each is added, and taken back where another
-    takes its place.
-
-    What came back to the same question has not answered it: words that an agent read and the person
-    is asked about, or a look at something.
+    takes its place. What came back to the same question has not answered it: words that an agent
+    read and the person is asked about, or a look at something.
     """
 
     def __init__(self, store: Store, project: str | None = None) -> None:
@@ -141,7 +134,10 @@ class Following:
                 if answer is not None and answer.settles:
                     said = tuple(_said(question, answer))
                     who, through, _ = body.source_of(question.key)
-                    asked = _earlier(body.at, body.seconds) or occasion.asked
+                    asked = occasion.asked
+                    if body.seconds is not None:  # a host had begun to ask before
+                        begun = datetime.fromisoformat(body.at) - timedelta(seconds=body.seconds)
+                        asked = stamp(begun)
                     found = occasion._replace(
                         asked=asked, answered=body.at, who=who, through=through, answer=said
                     )
@@ -151,13 +147,6 @@ class Following:
             self._answered.pop(run, None)
             if body.status != "withdrawn":  # of that one, a host may still report the answer
                 self._waiting.pop(run, None)
-
-
-def _earlier(at: str, seconds: float | None) -> str:
-    """When a host began to ask; nothing where it was not said how long it took."""
-    if seconds is None:
-        return ""
-    return stamp(datetime.fromisoformat(at) - timedelta(seconds=seconds))
 
 
 def _shown(question: Question, run: str, project: str, asked: str) -> Occasion:
@@ -184,15 +173,12 @@ class Tally(msgspec.Struct, frozen=True, kw_only=True):
     """A question over time."""
 
     id: str
-    text: str
-    """As it was last shown."""
+    text: str  # as it was last shown
     asked: int
     answered: int
     by: dict[str, int]
-    median_seconds: float | None
-    """How long people took."""
-    recommended: int
-    """How often one option was recommended and the question answered."""
+    median_seconds: float | None  # how long people took
+    recommended: int  # how often one option was recommended and the question answered
     followed: int
     answers: dict[str, int]
     candidate: bool
@@ -204,8 +190,7 @@ class Statistics(msgspec.Struct, frozen=True, kw_only=True):
 
     asked: int
     answered: int
-    last_hour: int
-    """How many were put before people in the last hour."""
+    last_hour: int  # how many were put before people in the last hour
     candidates: tuple[str, ...]
     questions: tuple[Tally, ...]
 
@@ -247,8 +232,7 @@ class Sum:
     """One of them."""
 
     def __init__(self) -> None:
-        self._newest = ("", "")
-        """When it was last shown, and how."""
+        self._newest = ("", "")  # when it was last shown, and how
         self.asked = self._chains = 0
         self.by, self.judged = Counter[str](), Counter[bool]()
         self._answers, self._of_people = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
@@ -307,8 +291,6 @@ def _hour_ago() -> str:
     return stamp(chance.now() - timedelta(hours=1))
 
 
-# -- figures for whoever runs a server -----------------------------------------------------------
-
 MOST_NAMES = 50
 """So many names of one sort are told apart: journals can hold anything, and figures are few."""
 OTHER = "other"
@@ -328,31 +310,23 @@ class Few(dict[str, str]):
 class Counts(NamedTuple):
     """How often things happened."""
 
-    entries: Counter[str]
-    """By kind."""
-    begun: Counter[str]
-    """By flow."""
-    answers: Counter[tuple[str, str]]
-    """By whose word it is, and the way it came."""
-    calls: Counter[str]
-    """By agent."""
-    failures: Counter[str]
-    """Calls of an agent that came to nothing."""
-    ended: Counter[str]
-    """By outcome."""
-    under_way: int = 0
-    """Calls that have not come back."""
+    entries: Counter[str]  # by kind
+    begun: Counter[str]  # by flow
+    answers: Counter[tuple[str, str]]  # by whose word it is, and the way it came
+    calls: Counter[str]  # by agent
+    failures: Counter[str]  # calls of an agent that came to nothing
+    ended: Counter[str]  # by outcome
+    under_way: int = 0  # calls that have not come back
     behind: int = 0
     """About how many entries are still to be counted; until there are none, the counts are too
     low."""
 
 
 class Counting:
-    """A journal that is counted in pieces, whenever somebody wants to know.
-
-    Whose word an answer is and which agent was called stand in the bodies of entries, which SQL
-    cannot read in both kinds of stores; and to count all rows each time takes seconds where there
-    are millions. So only what is new is read.
+    """A journal that is counted in pieces, whenever somebody wants to know. Whose word an answer is
+    and which agent was called stand in the bodies of entries, which SQL cannot read in both kinds
+    of stores; and to count all rows each time takes seconds where there are millions. So only what
+    is new is read.
     """
 
     def __init__(self, store: Store, project: str | None = None) -> None:

@@ -5,8 +5,8 @@ digest covers the matter only through a salted digest of its own, so that the ma
 and the chain still holds, and nobody can guess what a pruned matter said.
 """
 
-from __future__ import annotations
-
+# Annotations are no texts here: msgspec would compile each of them whenever a program starts.
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
@@ -16,31 +16,18 @@ from quandary.errors import StoreError
 from quandary.journal import chance
 from quandary.model.asks import Answer, Ask, Question, Reply
 from quandary.model.calls import Assignment, Call, Do, Done, Output
+from quandary.model.text import sha256 as sha256  # noqa: PLC0414 - others take it from here
 from quandary.model.text import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from hashlib import sha256 as sha256  # noqa: PLC0414 - others take it from here
-
     from quandary.journal.store import Store
-else:
-    # Agents call `quandary reply` in a loop, and `hashlib` loads OpenSSL, which takes a tenth of
-    # that process; what is sealed here is small, so Python's own implementation does as well.
-    try:
-        from _sha2 import sha256  # Python 3.12 and later
-    except ImportError:
-        try:
-            from _sha256 import sha256
-        except ImportError:
-            from hashlib import sha256 as sha256  # noqa: PLC0414 - others take it from here
 
 Kind = Literal["began", "asked", "answered", "called", "returned", "noted", "ended"]
 Who = Literal["person", "agent", "policy", "api", "host"]
 End = Literal["done", "failed", "declined", "withdrawn"]
 Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
 
-START = bytes(32)
-"""What the first entry of the first run follows."""
+START = bytes(32)  # what the first entry of the first run follows
 _SQUARE = str.maketrans("()", "[]")
 
 
@@ -93,12 +80,9 @@ class Body(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, gc=Fal
 class Asker(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The program on whose behalf a run began, as far as it says: nothing of it is proven."""
 
-    host: str = ""
-    """`claude`, `codex`, or what a chat client calls itself."""
-    session: str = ""
-    """What the host calls the conversation."""
-    agent: str = ""
-    """Which agent in it, where there are several."""
+    host: str = ""  # `claude`, `codex`, or what a chat client calls itself
+    session: str = ""  # what the host calls the conversation
+    agent: str = ""  # which agent in it, where there are several
     model: str = ""
 
     @property
@@ -117,10 +101,8 @@ class Began(Body, frozen=True, kw_only=True, tag="began", tag_field="entry"):
     documents: dict[str, str] = {}
     """Names of arguments that are kept once for all runs, with their digests."""
     expires: str = ""
-    origin: str = ""
-    """The run whose answers were taken over where they fit."""
-    name: str = ""
-    """What the run can be found by; the newest run of a name has it."""
+    origin: str = ""  # the run whose answers were taken over where they fit
+    name: str = ""  # what the run can be found by; the newest run of a name has it
     asker: Asker = Asker()
 
     @property
@@ -136,10 +118,8 @@ class Asked(Body, frozen=True, kw_only=True, tag="asked", tag_field="entry"):
     key: str
     offered: dict[str, tuple[str, ...]]
     """The keys of its questions, with the codes that each one offers."""
-    assignment: Assignment | None = None
-    """Of a walk, which part of it this is."""
-    since: str = ""
-    """Since when it has waited, where it is back because an answer to it was undone."""
+    assignment: Assignment | None = None  # of a walk, which part of it this is
+    since: str = ""  # since when it has waited, where it is back because an answer to it was undone
 
 
 class Answered(Body, frozen=True, kw_only=True, tag="answered", tag_field="entry"):
@@ -147,15 +127,12 @@ class Answered(Body, frozen=True, kw_only=True, tag="answered", tag_field="entry
 
     key: str
     answers: tuple[Answer, ...]
-    amends: int = 0
-    """The entry whose answer this one takes the place of."""
+    amends: int = 0  # the entry whose answer this one takes the place of
     amendment: int = 0
     """Its number among the amendments of the run; the keys of all that is asked after it bear it,
     so that no reply to an earlier showing fits a later one."""
-    origin: str = ""
-    """The run that it was taken over from."""
-    token: str = ""
-    """What its sender called it, so that the same reply sent twice is booked once."""
+    origin: str = ""  # the run that it was taken over from
+    token: str = ""  # what its sender called it, so that the same reply sent twice is booked once
     sources: dict[str, Source] | None = None
     """The keys of answers that others gave than the entry says, where several were taken over."""
     seconds: float | None = None
@@ -172,8 +149,7 @@ class Called(Body, frozen=True, kw_only=True, tag="called", tag_field="entry"):
     key: str
     agent: str = ""
     deed: str = ""
-    assignment: Assignment | None = None
-    """Of a walk, which part of it this is."""
+    assignment: Assignment | None = None  # of a walk, which part of it this is
 
 
 class Returned(Body, frozen=True, kw_only=True, tag="returned", tag_field="entry"):
@@ -193,8 +169,7 @@ class Noted(Body, frozen=True, kw_only=True, tag="noted", tag_field="entry"):
     """Where a failed run is taken up again, the keys of the responses that no longer count."""
     amendment: int = 0
     """Its number among the amendments of the run then, as of an answer that was changed."""
-    until: str = ""
-    """With `snoozed`, when the question is shown again."""
+    until: str = ""  # with `snoozed`, when the question is shown again
     lost: tuple[int, ...] = ()
     """Entries whose texts could not be read when a damaged store was recovered."""
 
@@ -216,8 +191,7 @@ class Matter(msgspec.Struct, frozen=True, omit_defaults=True):
 
     arguments: dict[str, Any] | None = None
     ask: Ask | None = None
-    answers: tuple[Answer, ...] = ()
-    """What was answered, with every word, where there were any."""
+    answers: tuple[Answer, ...] = ()  # what was answered, with every word, where there were any
     why: str = ""
     sent: Call | Do | None = None
     came: Output | Done | None = None
@@ -250,30 +224,29 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     matter: bytes | None
     """Nothing where there never was any (no `seal` either), or where it was pruned."""
     salt: bytes | None
-    seal: bytes | None
-    """The digest of salt and matter."""
+    seal: bytes | None  # the digest of salt and matter
     digest: bytes
-    seq: int = 0
-    """Its place among the entries of all runs; given by the store."""
+    seq: int = 0  # its place among the entries of all runs; given by the store
 
     def read(self) -> AnyBody:
         """The body as what it is."""
-        try:
+        with readable(self.run):
             return read_body(self.body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Unreadable(self.run) from error
 
     def read_matter(self) -> Matter:
         """The matter; an empty one where there is none."""
-        try:
+        with readable(self.run):
             return read_matter(self.matter)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Unreadable(self.run) from error
 
     @property
     def pruned(self) -> bool:
         """Whether there was a matter once."""
         return self.seal is not None and self.matter is None
+
+    @property
+    def recorded(self) -> tuple[bytes, bytes | None, int]:
+        """As much of it as a flow is built from."""
+        return self.body, self.matter, self.pruned
 
 
 _bodies: msgspec.json.Decoder[AnyBody] = msgspec.json.Decoder(AnyBody)
@@ -302,7 +275,7 @@ def readable(run: str) -> Iterator[None]:
         raise Unreadable(run) from error
 
 
-def read_beginning(store: Store, run: str) -> tuple[Began, dict[str, Any]]:
+def read_beginning(store: "Store", run: str) -> tuple[Began, dict[str, Any]]:
     """How a run began, and with which arguments; in a damaged store it may not be there."""
     found = store.entries(run, upto=1)
     body = found[0].read() if found else None

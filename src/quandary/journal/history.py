@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import replace
@@ -37,31 +37,21 @@ from quandary.journal.entries import (
     seal_entry,
     without_words,
 )
-from quandary.journal.outbox import event_of
 from quandary.journal.store import Recorded, Run, State, Store, Waits
 from quandary.model import keys
-from quandary.model.asks import MARK, Answer, Ask, Note, Question, Reply
+from quandary.model.asks import Answer, Ask, Note, Question, Reply
 from quandary.model.calls import READING, Call, Do, Done, Output
 
 if TYPE_CHECKING:
     from quandary.journal.progress import Progress
 
-EARLIER = "earlier"
-"""What an entry says that came from another run; `by` is that run."""
+EARLIER = "earlier"  # what an entry says that came from another run; `by` is that run
 BY_PREFERENCE = Source("policy", "preference", "")
-Keep = Literal["answers", "codes"]
-KEEPS: tuple[Keep, ...] = get_args(Keep)
-IMPORT = "imported"
-"""The flow that keeps a run of another store."""
-PRUNE = "prune"
-"""The flow that records what was pruned."""
-RECORDS = frozenset({"prefer", "phase", "track", PRUNE})
-"""Flows in which nobody is asked and no program runs: what they began with is what was decided."""
-RETOLD = frozenset({"walk"})
-"""Flows whose result repeats what programs put out."""
-HANDED, SNOOZED = "handed over", "snoozed"
+HANDED, SNOOZED, UNDONE = "handed over", "snoozed", "undone"
 """Kinds of notes: whoever asked has been given the result; the question is left out of lists for a
-while. Another, of an answer that was taken back, is told elsewhere."""
+while; an answer was taken back."""
+Event = Literal["answered", "amended", "undone", "declined", "withdrawn", "expired", "failed"]
+"""What a run tells elsewhere, to whoever wants to know what becomes of it."""
 
 
 _PLACE = ("status", "waits", "key", "asked", "since")
@@ -77,11 +67,9 @@ class Standing(Struct):
     status: Status = "waiting"
     waits: Waits | None = None
     key: str | None = None
-    asked: int = 0
-    """The entry with which that began to wait."""
+    asked: int = 0  # the entry with which that began to wait
     since: str = ""
-    pending: tuple[str, ...] = ()
-    """The keys of what was asked for and has not come."""
+    pending: tuple[str, ...] = ()  # the keys of what was asked for and has not come
     responses: dict[str, int] = {}
     """The keys of what was answered or came back and still counts, in the order of asking, each
     with the number of its entry."""
@@ -89,10 +77,8 @@ class Standing(Struct):
     """Of those that took the place of another, the number of the amendment."""
     amended: dict[str, tuple[int, ...]] = {}
     """Of the same, the entries before, the oldest first: what was not changed still counts."""
-    amendment: int = 0
-    """The number of the newest amendment, even if it was taken back by another."""
-    retries: tuple[int, ...] = ()
-    """The notes with which a failed run was taken up again."""
+    amendment: int = 0  # the number of the newest amendment, even if it was taken back by another
+    retries: tuple[int, ...] = ()  # the notes with which a failed run was taken up again
 
     @property
     def counting(self) -> set[str]:
@@ -209,9 +195,6 @@ def describe_beginning(body: Began) -> dict[str, Any]:
     }
 
 
-# -- what is appended ----------------------------------------------------------------------------
-
-
 class Writer:
     """Entries about to be appended to a run, and the row that they lead to."""
 
@@ -326,20 +309,27 @@ class Writer:
         return [n for n, part in numbered if event_of(*part) is not None]
 
 
-# -- an answer that is taken back ----------------------------------------------------------------
+def event_of(body: AnyBody, matter: Matter) -> Event | None:
+    """What an entry tells elsewhere; most tell nothing. Only its words show that one is advice."""
+    if isinstance(body, Answered):
+        answered = body.amends or any(a.settles for a in matter.answers or body.answers)
+        return ("amended" if body.amends else "answered") if answered else None
+    if isinstance(body, Noted):
+        return "undone" if body.kind == UNDONE else None
+    if not isinstance(body, Ended) or body.status == "done":
+        return None
+    expired = body.status == "withdrawn" and (body.who, body.through) == ("policy", "expiry")
+    return "expired" if expired else body.status
 
 
-class LastAnswer(NamedTuple):
+class LastAnswer(Struct, frozen=True):
     """The last answer that somebody gave, and what stands against taking it back."""
 
     key: str
-    takes_back: tuple[str, ...]
-    """It, and what followed from it by itself."""
-    amendment: int
-    """How many amendments there were so far."""
+    takes_back: tuple[str, ...]  # it, and what followed from it by itself
+    amendment: int  # how many amendments there were so far
     entry: int
-    since: str = ""
-    """Since when its question had waited."""
+    since: str = ""  # since when its question had waited
     obstacle: str = ""
 
 
@@ -352,9 +342,9 @@ def find_last_answer(entries: Sequence[Entry]) -> LastAnswer | None:
         n = standing.responses[keys[place]]
         body = bodies[n - 1]
         if isinstance(body, Answered) and body.who != "policy":
-            since = history(bodies[: n - 1]).since
-            found = LastAnswer(keys[place], tuple(keys[place:]), standing.amendment, n, since)
-            return found._replace(obstacle=_find_obstacle(body, bodies[n:]))
+            since, obstacle = history(bodies[: n - 1]).since, _find_obstacle(body, bodies[n:])
+            after, number = tuple(keys[place:]), standing.amendment
+            return LastAnswer(keys[place], after, number, n, since, obstacle)
     return None
 
 
@@ -378,10 +368,7 @@ def _find_obstacle(answered: Answered, later: Iterable[AnyBody]) -> str:
 
 
 def is_open_to_undo(bodies: Iterable[AnyBody]) -> bool:
-    """Whether the last answer is by a person's own hand and was not handed over since.
-
-    What a preference decided behind it is taken back with it.
-    """
+    """Whether the last answer but a preference's is by a person's own hand, and not handed over."""
     is_open = False
     for body in bodies:
         if isinstance(body, Answered) and body.who != "policy":
@@ -392,14 +379,10 @@ def is_open_to_undo(bodies: Iterable[AnyBody]) -> bool:
     return is_open
 
 
-# -- answers that count --------------------------------------------------------------------------
-
-
 def merge(parts: Iterable[tuple[Answered, tuple[Answer, ...]]]) -> dict[str, Given]:
-    """The answers to one Ask that count, each with its own source, from its entries in order.
-
-    An amendment changes only what it has otherwise. Those that were written before repeat the
-    answers beside it; such a one stays whose it was, so that no source is ever upgraded.
+    """The answers to one Ask that count, each with its own source, from its entries in order. An
+    amendment changes only what it has otherwise. Those that were written before repeat the answers
+    beside it; such a one stays whose it was, so that no source is ever upgraded.
     """
     merged: dict[str, Given] = {}
     for body, answers in parts:
@@ -410,7 +393,7 @@ def merge(parts: Iterable[tuple[Answered, tuple[Answer, ...]]]) -> dict[str, Giv
     return merged
 
 
-class Given(NamedTuple):
+class Given(Struct, frozen=True):
     """An answer, whose it is, and when it was given."""
 
     answer: Answer
@@ -418,7 +401,7 @@ class Given(NamedTuple):
     at: str = ""
 
 
-class GivenAnswer(NamedTuple):
+class GivenAnswer(Struct, frozen=True):
     """An answer that counts, with the question and the Ask as they were shown."""
 
     question: Question
@@ -431,10 +414,9 @@ class GivenAnswer(NamedTuple):
 def given(
     run: str, entries: Sequence[Entry], *, whole: bool = True
 ) -> tuple[Standing, list[GivenAnswer]]:
-    """What the entries of a run come to, and its answers that count, in the order of asking.
-
-    A run of which texts were pruned is refused, unless it need not be `whole`: then the answers are
-    left out that cannot be told any more.
+    """What the entries of a run come to, and its answers that count, in the order of asking. A run
+    of which texts were pruned is refused, unless it need not be `whole`: then the answers are left
+    out that cannot be told any more.
     """
     if whole and any(entry.pruned for entry in entries):
         raise Diverged(f"run {run} can be shown but not resumed: texts of it were pruned")
@@ -456,7 +438,7 @@ def given(
             if isinstance(body := bodies[n - 1], Answered)
         )
         found += [
-            GivenAnswer(question, ask, *said)
+            GivenAnswer(question, ask, said.answer, said.source, said.at)
             for said in merge(parts).values()
             if (question := ask.question(said.answer.key)) is not None
         ]
@@ -514,10 +496,7 @@ class Earlier:
 
 
 def _fits(before: GivenAnswer, question: Question) -> bool:
-    """Whoever answered must have seen this question, and the options that they named.
-
-    What they forced behind an option, they did not see here.
-    """
+    """Whoever answered must have seen this question, and the options that they named."""
     seen, answer, picked = before.question, before.answer, before.answer.picked
     if (seen.text, seen.title, seen.multi) != (question.text, question.title, question.multi):
         return False
@@ -537,54 +516,6 @@ def _asked(call: Call) -> tuple[object, ...]:
     return call.agent, call.prompt, call.expects, call.routes
 
 
-# -- what can be pruned --------------------------------------------------------------------------
-
-
-class Wanted(Struct, frozen=True):
-    """What is to be pruned."""
-
-    before: str
-    """Runs that ended before that moment."""
-    keep: Keep = "answers"
-    project: str | None = None
-    """Of one project, or of all."""
-
-
-def may_prune(row: Run, wanted: Wanted) -> bool:
-    """Whether a prune reaches a run: one of its project that was over before that moment."""
-    over = row.status != "waiting" and row.since < wanted.before
-    return over and row.flow not in RECORDS and wanted.project in (None, row.project)
-
-
-def is_prunable(flow: str, body: AnyBody, keep: Keep) -> bool:
-    """Whether the matter of an entry goes: prompts and outputs do, and decisions stay.
-
-    What the house did itself is an order, not a prompt. Answers, notes and ends are the words of
-    whoever decided; they stay unless only codes are to be kept.
-    """
-    if isinstance(body, Called):
-        return not body.deed
-    retold = isinstance(body, Ended) and flow in RETOLD and body.status in ("done", "failed")
-    return retold or keep == "codes" or not isinstance(body, Answered | Noted | Ended)
-
-
-def find_needed(began: Began, entries: Iterable[Entry]) -> set[str]:
-    """The documents that a run needs: what it began with, as long as anything said in it is left.
-
-    What the house did itself is left in any case and says nothing. Attachments are needed as long
-    as the arguments are there that name them.
-    """
-    left = {entry.kind for entry in entries if entry.matter is not None}
-    return {
-        digest
-        for name, digest in began.documents.items()
-        if ("began" in left if name.startswith(MARK) else left - {"called"})
-    }
-
-
-# -- what is told of it --------------------------------------------------------------------------
-
-
 def state_of(row: Run, progress: Progress) -> State:
     """The state of a run whose flow is at hand."""
     request = progress.request
@@ -597,7 +528,6 @@ def look_at(
     store: Store, row: Run, *, after: int = 0, entries: Sequence[Entry] | None = None
 ) -> State:
     """The state of a run from the entries that make it up, where all of them are known, from those.
-
     Of what happened on the way, a run that is over tells only what came after an entry.
     """
     if entries is not None:

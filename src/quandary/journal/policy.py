@@ -19,6 +19,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack, get_args
 
 from quandary.errors import QuandaryError
+from quandary.journal import is_trusted
 from quandary.journal.entries import (
     Answered,
     Source,
@@ -28,13 +29,13 @@ from quandary.journal.entries import (
     read_beginning,
 )
 from quandary.journal.history import given
-from quandary.journal.store import Store, is_trusted
 from quandary.model.keys import is_split
 from quandary.model.one_way import one_way
 from quandary.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from quandary.journal.runs import Said
+    from quandary.journal.store import Store
     from quandary.model.asks import Answer, Ask, Question, Reply
 
 Preference = Literal["always-ask", "never-ask", "ask-only-for-one-way"]
@@ -58,8 +59,7 @@ class SetPreference(NamedTuple):
 
     id: str
     preference: str
-    scope: str
-    """The project, or nothing for everywhere."""
+    scope: str  # the project, or nothing for everywhere
     run: str
     at: str
     who: str
@@ -83,10 +83,7 @@ def list_preferences(store: Store, project: str | None = None) -> list[SetPrefer
 def set_preference(
     store: Store, id_: str, preference: str, *, scope: str, origin: str, **said: Unpack[Said]
 ) -> Question | None:
-    """Set a preference, or clear it with an empty one; each change is a run of its own.
-
-    The question that it is bound to, where the person has answered it before.
-    """
+    """Set a preference, or clear it with an empty one; each change is a run of its own."""
     from quandary.journal import runs  # noqa: PLC0415 - which uses this module in turn
 
     seen = None
@@ -95,8 +92,8 @@ def set_preference(
     arguments = {"id": id_, "preference": preference, "origin": origin}
     runs.begin(store, "prefer", arguments, project=scope, name=_name(scope, id_), **said)
     found = _read(store, _name(scope, id_)) if seen else None
-    if seen is not None and found is not None:
-        _bind(store, found, seen, bound=True, **said)
+    if seen is not None and found is not None:  # once: who took something else meanwhile is asked
+        _bind(store, found, seen, bound=True, once=True, **said)
     return seen
 
 
@@ -104,7 +101,6 @@ def bind_preferences(
     store: Store, project: str, ask: Ask, reply: Reply, *, agreed: bool, **said: Unpack[Said]
 ) -> None:
     """Bind preferences to what a person answers with their own hand, where they `agreed` or not.
-
     From now on a preference decides a question in the form in which they took the one recommended
     option; where they said something else, it no longer does. Damage means that it is asked; only a
     store that cannot be written now must not keep what they want otherwise.
@@ -118,29 +114,35 @@ def bind_preferences(
                 continue
             found = find_preference(store, question.id, project)
             suppressing = found is not None and found.preference in SUPPRESSING
-            if found and suppressing and agreed != is_bound(store, found, question):
+            if found and suppressing and agreed is not is_bound(store, found, question):
                 _bind(store, found, question, bound=agreed, **said)
 
 
-def is_bound(store: Store, found: SetPreference, question: Question) -> bool:
-    """Whether a person has seen the question in this form and wants it decided."""
+def is_bound(store: Store, found: SetPreference, question: Question) -> bool | None:
+    """Whether a person wants the question decided in this form; None where nobody has said."""
     name = _bound_name(found, question)
     run = store.named(name).get(name)
     if run is None:
-        return False
+        return None
     body, said = read_beginning(store, run)
     return (body.flow, body.name) == ("prefer", name) and bool(said["preference"])
 
 
 def _bind(
-    store: Store, found: SetPreference, question: Question, *, bound: bool, **said: Unpack[Said]
+    store: Store,
+    found: SetPreference,
+    question: Question,
+    *,
+    bound: bool,
+    once: bool = False,
+    **said: Unpack[Said],
 ) -> None:
     from quandary.journal import runs  # noqa: PLC0415 - the same
 
     arguments = {"id": found.id, "preference": found.preference if bound else "", "bound": bound}
     arguments |= {"origin": found.origin, "question": question.text}
     name = _bound_name(found, question)
-    runs.begin(store, "prefer", arguments, project=found.scope, name=name, **said)
+    runs.begin(store, "prefer", arguments, project=found.scope, name=name, once=once, **said)
 
 
 def _bound_name(found: SetPreference, question: Question) -> str:
@@ -148,11 +150,10 @@ def _bound_name(found: SetPreference, question: Question) -> str:
 
 
 def _find_seen(store: Store, id_: str, scope: str, *, by_hand: bool) -> Question | None:
-    """The question of that id that a person answered last, as they saw it.
-
-    What was taken over or passed on is not their answer. Whoever sets a preference `by_hand` is
-    shown the question, so that there what a host reports of its own question will do, and so will
-    any answer; for a preference that somebody else types, it has to be the recommended one.
+    """The question of that id that a person answered last, as they saw it. What was taken over or
+    passed on is not their answer. Whoever sets a preference `by_hand` is shown the question, so
+    that there what a host reports of its own question will do, and so will any answer; for a
+    preference that somebody else types, it has to be the recommended one.
     """
     reported, refused = None, list[object]()
     for row in store.runs(project=scope or None, newest=True, limit=_LATELY):
@@ -208,8 +209,7 @@ class Verdict(NamedTuple):
 
     decide: bool
     note: str = ""
-    code: str = ""
-    """The option that is taken."""
+    code: str = ""  # the option that is taken
     unseen: Literal["", "unbound", "changed"] = ""
     """It is asked because the person has not answered it yet, or not in this form."""
 
@@ -223,16 +223,12 @@ class Policy(NamedTuple):
     store: Store | None
     settings: Settings | None
     project: str = ""
-    trouble: str = ""
-    """Why nothing can be decided."""
+    trouble: str = ""  # why nothing can be decided
 
     def check(
         self, id_: str, *texts: str, chain: bool = False, shown: Question | None = None
     ) -> Verdict:
-        """Judge by the id and by words alone, unless it is told how the question is `shown`.
-
-        Which option would be taken is not looked at.
-        """
+        """Judge by the id and by words alone, not by which option would be taken."""
         if self.store is None or self.trouble or self.store.missing:
             trouble = self.trouble or "the store cannot be read"
             if self.store is not None and self.store.missing:
@@ -251,10 +247,7 @@ class Policy(NamedTuple):
         return Verdict(decide=True, note=f"{found.preference} is set for {id_}")
 
     def judge(self, question: Question, *beside: str) -> Verdict:
-        """Judge a question as it would be shown, down to the option that would be taken.
-
-        What stands `beside` it on the screen is looked at for words that say danger.
-        """
+        """Judge a question as it is shown, with what stands `beside` it and would be taken."""
         if not question.id:
             return ASK
         words = [question.text, question.header, question.title, *beside]
@@ -337,10 +330,7 @@ def is_registered_one_way(settings: Settings | None, ask: Ask) -> bool:
 
 
 def _registered(settings: Settings, id_: str) -> Iterator[tuple[bool, str]]:
-    """What the settings say of a question, and whether it is that it leads one way.
-
-    Whoever registers a question can only have it asked: what is not understood means that too.
-    """
+    """What the settings say of a question; they can only have it asked."""
     try:
         tables = settings.tables("questions")
     except QuandaryError as error:

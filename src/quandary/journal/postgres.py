@@ -18,7 +18,7 @@ import psycopg
 from msgspec.structs import asdict
 
 from quandary.errors import Rejected, StoreError
-from quandary.journal import chance
+from quandary.journal import chance, without_password
 from quandary.journal.connections import (
     Connections,
     require_known,
@@ -26,29 +26,19 @@ from quandary.journal.connections import (
     schema,
 )
 from quandary.journal.entries import sha256
-from quandary.journal.store import (
-    IS_OVER,
-    IS_WHOLE,
-    NEWEST,
-    TABLES,
-    Moved,
-    Store,
-    grams,
-    without_password,
-)
+from quandary.journal.store import IS_WHOLE, NEWEST, TABLES, Moved, Store, grams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from quandary.journal.connections import Connection
     from quandary.journal.entries import Entry
-    from quandary.journal.store import Execute, Marks, Row, Run, Write
+    from quandary.journal.store import Begin, Execute, Marks, Row, Run
 
 T = TypeVar("T")
 
-LONGEST_DEAF = 5.0
-"""So long can news be missed whose writer was killed before it told them."""
+LONGEST_DEAF = 5.0  # so long can news be missed whose writer was killed before it told them
 _SHORTEST = 0.05
 
 _BITS = 40
@@ -76,15 +66,13 @@ _PUT_WORDS = (
     "INSERT INTO words (number, said, grams) VALUES (?, ?, ?) ON CONFLICT (number) "
     "DO UPDATE SET said = excluded.said, grams = excluded.grams"
 )
-_INDEXING = 0x51444E53
-"""The advisory lock of whoever adds to it."""
+_INDEXING = 0x51444E53  # the advisory lock of whoever adds to it
 _COUNT_ON = (
     "SELECT setval('entry_seq_seq', greatest(coalesce(max(seq), 0), 1), count(*) > 0) FROM entry"
 )
 _LOCK = "SELECT pg_try_advisory_lock(%s)"
 _UNLOCK = "SELECT pg_advisory_unlock(%s)"
-CHANNEL = "quandary"
-"""Listeners on it are told which runs have news."""
+CHANNEL = "quandary"  # listeners on it are told which runs have news
 SHORTEST = 0.04
 """Seconds from one telling to the next. Whoever listens rests for longer than that."""
 _TELL = (
@@ -95,8 +83,7 @@ _TELL = (
 _FEW = 4
 """So many entries are written out one by one, which psycopg and the server do more quickly than
 lists. What is appended to a run under way are hardly ever more."""
-_SMALL = 200_000
-"""The bytes of a document that is remembered, among a few."""
+_SMALL = 200_000  # the bytes of a document that is remembered, among a few
 
 _NEWEST = f"{NEWEST.replace('runs', 'runs, (SELECT version FROM quandary)')} FOR UPDATE"  # noqa: S608
 _MOVE = f"""
@@ -134,8 +121,7 @@ class PostgresStore(Store):
         self.beside: Callable[[Connection, Run], None] | None = None
         """Writes something beside a run that is being begun, in the same transaction."""
         self._connections = Connections(address, self.path, patience, marks, create=create)
-        self.conninfo = self._connections.conninfo
-        """How to connect to it, with the password."""
+        self.conninfo = self._connections.conninfo  # how to connect to it, with the password
         (found,) = self._rows("SELECT 'entry'::regclass::oid::bigint")
         self._journal = (int(found[0]) & _OTHERS) << _BITS
         """The advisory lock that every writer shares; above it are those of the numbers."""
@@ -200,20 +186,8 @@ class PostgresStore(Store):
             return False
         return True
 
-    # -- writing ---------------------------------------------------------------------------------
-
-    def create(
-        self,
-        write: Write,
-        documents: Mapping[str, bytes],
-        *,
-        name: str = "",
-        once: bool = False,
-        callbacks: Sequence[str] = (),
-        events: Sequence[int] = (),
-    ) -> Run:
+    def _create(self, begin: Begin) -> Run:
         made: Run | None = None
-        told: dict[str, Any] = {"once": once, "callbacks": callbacks, "events": events}
 
         def action(connection: Connection) -> Run:
             nonlocal made
@@ -227,7 +201,7 @@ class PostgresStore(Store):
                 if made is not None and _written(connection, made):
                     return made
                 # None of what follows waits for an answer, so that nobody waits for us.
-                made, entries = self._begin(execute, newest, write, documents, name, **told)
+                made, entries = begin(execute, newest)
                 if self.beside is not None:
                     self.beside(connection, made)
                 values = {**asdict(made), **_columns(entries), "journal": self._journal}
@@ -260,38 +234,23 @@ class PostgresStore(Store):
 
         self._connections.do(action)
 
-    def _change(self, sql: str, values: Sequence[object]) -> int:
-        return self._connections.do(lambda c: int(_execute(c, sql, values).rowcount))
-
-    def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
-        def action(connection: Connection) -> list[Run]:
-            execute, pruned = partial(_execute, connection), []
+    def _transact(self, action: Callable[[Execute], T], *, secure: bool = False) -> T:  # noqa: ARG002
+        def attempt(connection: Connection) -> T:
             with connection.transaction():
-                for run, numbers in sorted(wanted, key=lambda pair: pair[0].id):
-                    if execute(f"{IS_OVER} FOR UPDATE", (run.id, run.n)).fetchone():
-                        execute(_TAKE_OUT, (run.id, list(numbers)))
-                        pruned.append(run)
-                self._forget_words(execute, pruned)
-            return pruned
+                return action(partial(_execute, connection))
 
-        return self._connections.do(action)
+        return self._connections.do(attempt)
 
-    def forget(self, documents: Collection[str], *, seen: int) -> int:
-        def action(connection: Connection) -> int:
-            execute = partial(_execute, connection)
-            with connection.transaction():
-                execute(f"{NEWEST} FOR UPDATE")
-                gone = list(set(documents) - self._needed(execute, seen))
-                return int(execute("DELETE FROM document WHERE digest = ANY(?)", (gone,)).rowcount)
-
-        return self._connections.do(action)
+    def _take_out(self, execute: Execute, wanted: Mapping[Run, Sequence[int]]) -> None:
+        for run, numbers in wanted.items():
+            execute(_TAKE_OUT, (run.id, list(numbers)))
 
     def reclaim(self) -> int:
         """Give back what pruning freed: to the server, which keeps most of it for what comes."""
         ((before,),) = self._rows(_SIZE)
 
         def clean(connection: Connection) -> None:
-            words = ", words" if self._has_index(partial(_execute, connection)) else ""
+            words = ", words" if connection.execute(self._HAS_INDEX).fetchone() else ""
             connection.execute(f"VACUUM entry, document{words}")
 
         self._connections.do(clean)
@@ -300,7 +259,8 @@ class PostgresStore(Store):
 
     _WORDS_OF = "words.number"
     _INDEX = INDEX
-    _HOLD = " FOR SHARE"
+    _HAS_INDEX = "SELECT 1 WHERE to_regclass('indexed') IS NOT NULL"
+    _HOLD, _LOCKED = " FOR SHARE", " FOR UPDATE"
 
     def index_words(self, words_of: Callable[[str], str]) -> int:
         upto = self._horizon()
@@ -310,9 +270,6 @@ class PostgresStore(Store):
             done = self._index(partial(_execute, connection), upto, words_of)
             connection.commit()
         return done
-
-    def _has_index(self, execute: Execute) -> bool:
-        return bool(execute("SELECT to_regclass('indexed') IS NOT NULL", ()).fetchone()[0])
 
     def _match(self, words: Sequence[str]) -> Iterator[tuple[str, object]]:
         yield "grams @> ?::text[]", grams(words)
@@ -355,10 +312,9 @@ class PostgresStore(Store):
         return self._connections.do(lambda c: _execute(c, sql, values).fetchall())
 
     def _horizon(self) -> int:
-        """The number up to which all entries can be seen that there will ever be.
-
-        The highest number is looked up first: what was taken up to then either is committed when
-        its lock is looked for, and will be seen, or its lock is found.
+        """The number up to which all entries can be seen that there will ever be. The highest
+        number is looked up first: what was taken up to then either is committed when its lock is
+        looked for, and will be seen, or its lock is found.
         """
         if self._connections.holding is not None:
             return maxsize
@@ -417,11 +373,10 @@ def _statement(moved: str, count: int, *, telling: bool = False) -> str:
 
 
 class Locks:
-    """The runs that this process has to itself, locked on one connection of its own.
-
-    The locks go with the connection, so that nobody has to clear up after a process that was
-    killed. Where the connection is lost, they are taken anew with the next one, except those that
-    somebody else has taken by then.
+    """The runs that this process has to itself, locked on one connection of its own. The locks go
+    with the connection, so that nobody has to clear up after a process that was killed. Where the
+    connection is lost, they are taken anew with the next one, except those that somebody else has
+    taken by then.
     """
 
     def __init__(self, connections: Connections, journal: int) -> None:
@@ -429,8 +384,7 @@ class Locks:
         self._journal = journal
         self._connection: Connection | None = None
         self._runs: set[str] = set()
-        self._lost: set[str] = set()
-        """Those of them that are somebody else's now."""
+        self._lost: set[str] = set()  # those of them that are somebody else's now
         self._guard = threading.Lock()
 
     def close(self) -> None:
@@ -469,9 +423,7 @@ class Locks:
         return self._ask(_LOCK, (self._key(run),), patient=True) == (True,)
 
     def _ask(self, sql: str, values: Sequence[object] = (), *, patient: bool) -> Row | None:
-        """What the connection says; in place of one that was lost another one, with the locks
-        taken anew.
-        """
+        """What the connection says; one that was lost is replaced, and its locks taken anew."""
         if self._connection is not None:
             try:
                 return self._connection.execute(sql, values).fetchone()
@@ -489,7 +441,6 @@ class Locks:
 
 class Teller:
     """Tells others which runs have news: at once where it is quiet, else for many appends at once.
-
     News are told after the fact: to be told within a transaction, they have all writers wait for
     each other until they are on disk. What is lost here is seen a bit later, for listeners look by
     themselves now and then.
@@ -497,32 +448,40 @@ class Teller:
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._runs: dict[str, None] = {}
-        """Those that nobody was told of yet."""
+        self._runs: dict[str, None] = {}  # those that nobody was told of yet
         self._told = 0.0
-        self._later: threading.Timer | None = None
+        self._later: threading.Thread | None = None
         self._guard = threading.Lock()
 
     def tell(self, connection: Connection, run: str) -> None:
         """Say that a run has news: now, or with others in a moment."""
         with self._guard:
             self._runs[run] = None
-            left = self._told + SHORTEST - chance.monotonic()
-            if self._later is None and left > 0:
+            if self._later is None and chance.monotonic() < self._told + SHORTEST:
                 # No daemon: a program that ends now is kept for a moment until this is said.
-                self._later = threading.Timer(left, self.close)
+                self._later = threading.Thread(target=self._tell_on)
                 self._later.start()
             if self._later is not None:
                 return
         self._say(connection)
 
+    def _tell_on(self) -> None:
+        """Tell time and again, as long as there are news; to begin a thread for each is costly."""
+        while self._later is not None:
+            chance.sleep(SHORTEST)
+            self.close()
+
     def close(self) -> None:
         """Say what is left to say, now rather than later."""
-        if (later := self._later) is not None:
-            later.cancel()
-            self._later = None
-            with suppress(psycopg.Error), self._connections.once() as connection:
+        with self._guard:
+            if not self._runs:
+                self._later = None
+                return
+        try:
+            with self._connections.once() as connection:
                 self._say(connection)
+        except psycopg.Error:
+            self._runs = {}
 
     def _say(self, connection: Connection) -> None:
         with self._guard:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -61,16 +61,13 @@ class Progress:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        self.request: Request | None = None
-        """What it waits for; nothing once it is over."""
+        self.request: Request | None = None  # what it waits for; nothing once it is over
         self.arrived: dict[str, Output] = {}
         """Of calls that were made at once, the outputs that have come."""
         self.asked: dict[str, int] = {}
         """The keys of everything that it asked for, those of one request with one number."""
-        self.amendment = 0
-        """The number of the amendment that this part of the run follows."""
-        self.shown = 0
-        """The number that the keys of the request bear."""
+        self.amendment = 0  # the number of the amendment that this part of the run follows
+        self.shown = 0  # the number that the keys of the request bear
         self.result: Any = None
         self.error: str | None = None
 
@@ -158,11 +155,10 @@ def start(flow: str, arguments: dict[str, Any], heard: dict[str, Sent] | None = 
     return progress
 
 
-def rebuild(store: Store, run: str, upto: int | None = None) -> Progress:
-    """The flow of a run, brought to where the run stands, or stood after the entry `upto`."""
-    entries = store.recorded(run, upto)
+def rebuild(store: Store, run: str, entries: Sequence[Recorded] | None = None) -> Progress:
+    """The flow of a run, brought to where its entries lead, all of them or these."""
     with readable(run):
-        return resume(store, run, heard(run, entries))
+        return resume(store, run, heard(run, store.recorded(run) if entries is None else entries))
 
 
 def resume(store: Store, run: str, known: Heard) -> Progress:
@@ -172,10 +168,7 @@ def resume(store: Store, run: str, known: Heard) -> Progress:
 
 
 def restart(store: Store, run: str, known: Heard, left: dict[str, Sent]) -> Progress:
-    """The flow of a run at its first request, as it began, or with the terms it has got since.
-
-    One that recalls may take out of what is left to be sent, where nothing is asked anew.
-    """
+    """The flow of a run at its first request, as it began, or with the terms it has got since."""
     began = known.standing.began
     if began is None:
         raise Diverged(f"run {run} does not begin with its beginning; see `quandary verify {run}`")
@@ -202,12 +195,11 @@ def restart(store: Store, run: str, known: Heard, left: dict[str, Sent]) -> Prog
         raise Diverged(f"run {run} cannot be begun again: {error}") from error
 
 
-class Heard(NamedTuple):
+class Heard(msgspec.Struct, frozen=True):
     """What the flow of a run is sent again."""
 
     standing: Standing
-    responses: dict[str, Sent]
-    """What counts, by key, in the order of asking."""
+    responses: dict[str, Sent]  # what counts, by key, in the order of asking
     anew: dict[str, int]
     """Of what was asked anew after the run had failed, the number, by its key before that."""
     arguments: dict[str, Any]
@@ -215,18 +207,14 @@ class Heard(NamedTuple):
 
 
 def heard(run: str, entries: Sequence[Recorded]) -> Heard:
-    """What the flow of a run is sent, from the entries that it is built from.
-
-    As not all entries are among these, they are numbered by where they stand here.
-    """
+    """What the flow of a run is sent, from the entries that it is built from."""
     bodies = read_bodies([entry[0] for entry in entries])
     standing = history(bodies)
     if standing.began is None:  # as in a damaged store
         raise Unreadable(run)
     responses: dict[str, Sent] = {}
     for key, n in standing.responses.items():
-        body = bodies[n - 1]
-        _, matter, pruned = entry = entries[n - 1]
+        body, entry = bodies[n - 1], entries[n - 1]
         if isinstance(body, Answered):
             if key in standing.amended or body.sources:
                 parts = [
@@ -237,7 +225,7 @@ def heard(run: str, entries: Sequence[Recorded]) -> Heard:
                 responses[key] = attribute(merge(parts))
             else:  # most are, and there can be thousands
                 answers = body.answers
-                if matter or pruned:
+                if entry[1] or entry[2]:
                     answers = _matter(run, entry).answers or answers
                 responses[key] = Reply(answers, (body.hand,) * len(answers))
         else:
@@ -298,10 +286,7 @@ def replay(run: str, progress: Progress, recorded: Heard, left: dict[str, Sent])
 
 
 def way_back(store: Store, run: str, known: Heard) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """How a failed run can be tried again: the keys of what counts no longer, and its new terms.
-
-    The flow says from which of its requests on, and on which terms.
-    """
+    """How a failed run can be tried again: the keys of what counts no longer, and its new terms."""
     ended = resume(store, run, known)
     began, given = read_beginning(store, run)
     again = getattr(module_of(began.flow), "again", None)
@@ -352,10 +337,7 @@ def require_fit(ask: Ask, reply: Reply) -> None:
 
 
 def require_person(ask: Ask, reply: Reply, source: Source) -> None:
-    """Refuse what was not answered by a person themselves, where that is asked for.
-
-    Advice is no answer, so anybody may give it, with nothing beside it.
-    """
+    """Refuse what was not answered by a person themselves, where that is asked for."""
     advice = all(
         answer.advice and answer == Answer(answer.key, advice=answer.advice, offers=answer.offers)
         for answer in reply.answers
@@ -389,10 +371,9 @@ def module_of(flow: str) -> Any:  # noqa: ANN401 - a module with VERSION and sta
 
 
 def complete_types() -> None:
-    """Load every flow, and have msgspec complete every type of ours.
-
-    It does so when a type is first read into, and two threads that do it at once end the process:
-    a server calls this before the first of its threads starts.
+    """Load every flow, and have msgspec complete every type of ours. It does so when a type is
+    first read into, and two threads that do it at once end the process: a server calls this before
+    the first of its threads starts.
     """
     for flow in FLOWS:
         module_of(flow)

@@ -49,6 +49,7 @@ from quandary.journal.entries import (
 from quandary.journal.history import (
     BY_PREFERENCE,
     HANDED,
+    UNDONE,
     Earlier,
     Given,
     Writer,
@@ -60,7 +61,6 @@ from quandary.journal.history import (
     standing_at,
     state_of,
 )
-from quandary.journal.outbox import UNDONE
 from quandary.journal.progress import (
     Progress,
     attribute,
@@ -109,11 +109,10 @@ ONCE_MORE = "It resumes with as much once more as it was allowed when it began."
 
 
 class OpenRun:
-    """A run that was looked up once: its row, and what else of it was needed since then.
-
-    Whoever looks at a run, answers it and shows it hands this on, and nothing is read twice. It
-    moves along with what is recorded through it. Where somebody else was first, the store refuses
-    to append, and the run is looked up again.
+    """A run that was looked up once: its row, and what else of it was needed since then. Whoever
+    looks at a run, answers it and shows it hands this on, and nothing is read twice. It moves along
+    with what is recorded through it. Where somebody else was first, the store refuses to append,
+    and the run is looked up again.
     """
 
     def __init__(self, store: Store, row: Run, progress: Progress | None = None) -> None:
@@ -145,11 +144,8 @@ class OpenRun:
     def progress(self) -> Progress:
         """The flow of a waiting run, standing where the journal says that it stands."""
         run, row = self.id, self.row
-        recorded = (
-            [(entry.body, entry.matter, entry.pruned) for entry in self.entries]
-            if "entries" in vars(self)
-            else self.store.recorded(run, row.n)
-        )
+        entries = vars(self).get("entries")
+        recorded = [e.recorded for e in entries] if entries else self.store.recorded(run, row.n)
         with readable(run):
             known = heard(run, recorded)
             progress = resume(self.store, run, known)
@@ -187,9 +183,6 @@ def _until_appended(act: Callable[P, T]) -> Callable[P, T]:
     return insist
 
 
-# -- what callers do -----------------------------------------------------------------------------
-
-
 class Elsewhere(NotFound):
     """A run that another store wrote: there is a copy to look at, and nothing to resume."""
 
@@ -207,10 +200,7 @@ def find_run(store: Store, prefix: str, project: str | None = None) -> str:
 
 
 def find_row(store: Store, prefix: str, project: str | None = None) -> Run:
-    """The one run whose id begins like this, in any case, with I, L and O read as 1, 1 and 0.
-
-    It is looked for in one project, as if there were no others, or in all.
-    """
+    """The one run, of a project or of all, that begins like this; I, L and O are 1, 1 and 0."""
     wanted = prefix.strip().upper().translate(str.maketrans("ILO", "110"))
     if not wanted:
         raise NotFound("name a run; `quandary runs` lists them")
@@ -274,15 +264,13 @@ def begin(
     deeds: Deeds | None = None,
     **said: Unpack[Said],
 ) -> State:
-    """Start a flow and journal it. Documents are arguments that are kept once for all runs.
-
-    Those whose names begin with `@` are bytes that were attached, of which no flow hears.
-
-    With `origin`, answers of that run are taken over where the same thing is asked again, and so
-    is what came of its calls, until something is asked for the first time. The run can be found by
-    its `name`; with `once`, where a run has that name already, nothing is begun and its state is
-    given back. Without `prefer`, no preference decides anything at this point. Where a rule of the
-    user's decides, `ruled` says which, and the code. `callbacks` are told what becomes of it.
+    """Start a flow and journal it. Documents are arguments that are kept once for all runs. Those
+    whose names begin with `@` are bytes that were attached, of which no flow hears. With `origin`,
+    answers of that run are taken over where the same thing is asked again, and so is what came of
+    its calls, until something is asked for the first time. The run can be found by its `name`; with
+    `once`, where a run has that name already, nothing is begun and its state is given back. Without
+    `prefer`, no preference decides anything at this point. Where a rule of the user's decides,
+    `ruled` says which, and the code. `callbacks` are told what becomes of it.
     """
     given = documents or {}
     written = {n: v if n.startswith(MARK) else document_bytes(v) for n, v in given.items()}
@@ -296,8 +284,13 @@ def begin(
     kind |= {"expires": until, "origin": origin or "", "name": name, **writer.said}
     writer.add(Began(documents=digests, asker=asker, **kind), Matter(arguments=plain))
     writer.stand(progress)
-    if origin is not None and _has_same_evidence(store, origin, digests):
-        _take_over(writer, progress, Earlier(store, _row(store, origin).id))
+    if origin is not None:
+        earlier = _row(store, origin).id
+        before = read_beginning(store, earlier)[0].documents
+        # No answer counts for other attachments than were shown with it.
+        old, new = ({d for n, d in e.items() if n.startswith(MARK)} for e in (before, digests))
+        if old == new:
+            _take_over(writer, progress, Earlier(store, earlier))
     if ruled is not None and isinstance(ask := progress.request, Ask):
         decided = Reply((Answer(ask.questions[0].key, (ruled[1],)),))
         require_fit(ask, decided)
@@ -323,13 +316,6 @@ def begin(
     return _do_deeds(handle, source, deeds, writer.notes)
 
 
-def _has_same_evidence(store: Store, origin: str, digests: Mapping[str, str]) -> bool:
-    """Whether a run had the same attachments: no answer counts for others than were shown."""
-    before = read_beginning(store, _row(store, origin).id)[0].documents
-    old, new = ({d for n, d in each.items() if n.startswith(MARK)} for each in (before, digests))
-    return old == new
-
-
 def advance(
     store: Store,
     run: str | OpenRun,
@@ -341,15 +327,14 @@ def advance(
     deeds: Deeds | None = None,
     **said: Unpack[Said],
 ) -> State:
-    """Resume a run: record a response, if there is one, and say where the run stands then.
-
-    A reply names with `to`, and with the keys of its answers, what it answers; one with a `token`
-    that the run has seen before is not recorded again, and refused where `request`, the digest of
-    what was sent, is another one. The house's own deeds are done by `deeds`;
-    without it they wait for somebody who has it.
+    """Resume a run: record a response, if there is one, and say where the run stands then. A reply
+    names with `to`, and with the keys of its answers, what it answers; one with a `token` that the
+    run has seen before is not recorded again, and refused where `request`, the digest of what was
+    sent, is another one. The house's own deeds are done by `deeds`; without it they wait for
+    somebody who has it.
     """
     if isinstance(response, Outcome):
-        return note(store, run, response, to=to, **said)
+        return note(store, run, response, to=to, **said).state
     known, name = (run, run.id) if isinstance(run, OpenRun) else (None, run)
     if token and (before := replied(store, name, token, request)) is not None:
         return before
@@ -389,21 +374,8 @@ def note(
     to: str | None = None,
     until: str = "",
     **said: Unpack[Said],
-) -> State:
-    """Keep something that is no answer: the question stays open. A decline ends the run."""
-    return add_note(store, run, what, to=to, until=until, **said).state
-
-
-def add_note(
-    store: Store,
-    run: str | OpenRun,
-    what: Outcome | Note,
-    *,
-    to: str | None = None,
-    until: str = "",
-    **said: Unpack[Said],
 ) -> OpenRun:
-    """The same, where nobody wants to see where the run stands then."""
+    """Keep something that is no answer: the question stays open. A decline ends the run."""
     if isinstance(what, Outcome):
         what = Note(what.kind, what.detail)
     handle = run if isinstance(run, OpenRun) else open_run(store, run)
@@ -505,8 +477,7 @@ def amend(
     changed = Reply(tuple(a for a in reply.answers if a != known.get(a.key)) or reply.answers)
     writer, number = Writer(row, source), standing.responses[ask.key]
     writer.answer(changed, ask.key, why=why, amends=number, amendment=standing.amendment + 1)
-    recorded = [(entry.body, entry.matter, entry.pruned) for entry in entries]
-    progress = resume(store, run, heard(run, recorded + writer.recorded))
+    progress = rebuild(store, run, [e.recorded for e in entries] + writer.recorded)
     _bind(store, writer, ask, changed, agreed=False)
     state = _append(store, writer, progress, deeds)
     _bind(store, writer, ask, changed, agreed=True)
@@ -533,7 +504,7 @@ def retry(store: Store, run: str, *, deeds: Deeds | None = None, **said: Unpack[
     note = Noted(kind="retried", takes_back=takes_back, amendment=number, **writer.said)
     text = ANEW if takes_back else ONCE_MORE
     writer.add(note, Matter(arguments=arguments or None, text=text))
-    progress = resume(store, run, heard(run, recorded + writer.recorded))
+    progress = rebuild(store, run, recorded + writer.recorded)
     if progress.request is None:
         raise Rejected(f"run {run} would end in the same way; begin anew: --from {run}")
     key = key_of(progress.request)
@@ -564,34 +535,28 @@ def undo(store: Store, run: str, *, key: str | None = None, **said: Unpack[Said]
     taken, number = last.takes_back, last.amendment + 1
     note = Noted(kind=UNDONE, key=last.key, takes_back=taken, amendment=number, **writer.said)
     writer.add(note)
-    recorded = [(entry.body, entry.matter, entry.pruned) for entry in entries]
-    progress = resume(store, run, heard(run, recorded + writer.recorded))
+    progress = rebuild(store, run, [e.recorded for e in entries] + writer.recorded)
     if getattr(progress.request, "require", "") == "person" and not writer.source.in_person:
         raise PersonRequired("only a person can take this answer back, where they gave it")
     writer.stand(progress, last.since)
     return _do_deeds(OpenRun(store, writer.append(store), progress), writer.source, None)
 
 
+@_until_appended
 def hand_over(store: Store, run: str, **said: Unpack[Said]) -> State:
     """Where a run stands, for whoever asked. With a result they have what a person answered.
 
     That is recorded, once: from then on the answer cannot be undone.
     """
-    while True:
-        row = _row(store, run)
-        state = look_at(store, row)
-        entries = store.entries(run, kinds=("answered", "noted"), upto=row.n)
-        if row.status != "done" or not is_open_to_undo(entry.read() for entry in entries):
-            return state
+    row = _row(store, run)
+    state = look_at(store, row)
+    entries = store.entries(run, kinds=("answered", "noted"), upto=row.n)
+    if row.status == "done" and is_open_to_undo(entry.read() for entry in entries):
         writer = Writer(row, Source(**said))
         writer.add(Noted(kind=HANDED, **writer.said))
-        try:
-            writer.append(store)
-        except Moved:
-            continue
-        except ReadOnly:  # where nobody can write, nobody can undo
-            return state
-        return replace(state, n=row.n + 1)
+        with suppress(ReadOnly):  # where nobody can write, nobody can undo
+            return replace(state, n=writer.append(store).n)
+    return state
 
 
 @_until_appended
@@ -611,7 +576,7 @@ def settle(
     `seconds` there, as far as that is known.
     """
     row = _row(store, run, expiring=False)
-    progress = rebuild(store, run, row.n)
+    progress = rebuild(store, run, store.recorded(run, row.n))
     # What was undone here in the meantime waits, or was answered, under another key.
     if not isinstance(progress.request, Ask):
         if row.flow == "permit":  # no report of a host makes a person's no an approval
@@ -619,7 +584,12 @@ def settle(
         _, answers = given(run, store.entries(run, upto=row.n))
         key = answers[-1].answer.key if answers else reply.answers[0].key
         reply = Reply(tuple(replace(answer, key=key) for answer in reply.answers))
-        return amend(store, run, reply, key=key, why=why, elsewhere=True, **said)
+        try:
+            return amend(store, run, reply, key=key, why=why, elsewhere=True, **said)
+        except Rejected:
+            if _row(store, run, expiring=False).n == row.n:
+                raise
+            return settle(store, run, reply, why=why, seconds=seconds, **said)  # it was undone
     key = progress.request.key
     reply = Reply(tuple(replace(answer, key=key) for answer in reply.answers))
     require_fit(progress.request, reply)
@@ -647,11 +617,10 @@ def look(store: Store, run: str) -> State:
 
 
 def replied(store: Store, run: str, token: str, request: str = "") -> State | None:
-    """Where a run stood after the reply with this token; nothing where it was not recorded.
-
-    A token is recorded with its reply, and beside it the digest of what was sent, in the part of
-    the entry that can be pruned. `request` is the digest of what is sent now. What is not what was
-    sent the first time is refused, whatever the run waits for by now.
+    """Where a run stood after the reply with this token; nothing where it was not recorded. A token
+    is recorded with its reply, and beside it the digest of what was sent, in the part of the entry
+    that can be pruned. `request` is the digest of what is sent now. What is not what was sent the
+    first time is refused, whatever the run waits for by now.
     """
     for entry in store.entries(run, kinds=("answered",)):
         body = entry.read()
@@ -668,10 +637,7 @@ def replied(store: Store, run: str, token: str, request: str = "") -> State | No
 def wait(
     store: Store, run: str, n: int = 0, seconds: float = inf, *, until_end: bool = False
 ) -> State:
-    """The state once the run has more than `n` entries, or as it is when the time is up.
-
-    With `until_end` it is waited for until the run is over, whatever happens before.
-    """
+    """The state once the run has more than `n` entries (`until_end`: is over) or time is up."""
     deadline, news = chance.monotonic() + seconds, None
     try:
         while True:
@@ -688,10 +654,9 @@ def wait(
 
 
 def listen(store: Store, listener: Listener) -> None:
-    """Have somebody told of each question that begins to wait for a person in this store.
-
-    Whoever answers at a terminal or in the browser has the next question before them, so that
-    nobody is told of that one.
+    """Have somebody told of each question that begins to wait for a person in this store. Whoever
+    answers at a terminal or in the browser has the next question before them, so that nobody is
+    told of that one.
     """
     _listeners[store] = listener
 
@@ -710,8 +675,6 @@ def keep_open(store: Store, runs: int) -> None:
     _kept_open[store] = runs
 
 
-# -- how it is done ------------------------------------------------------------------------------
-
 IDLE = timedelta(days=180)
 """Where nothing was recorded for longer, nothing expires: one look with a wrong clock would
 withdraw for good whatever waits. What is recorded next sets it right."""
@@ -725,10 +688,9 @@ _listeners: WeakKeyDictionary[Store, Listener] = WeakKeyDictionary()
 
 
 def _remembered(store: Store, run: str) -> OpenRun | None:
-    """A run as this process left it, without a look at its row.
-
-    Nothing can be recorded on the strength of it that does not fit: where somebody else appended
-    since, the store refuses, and the row is looked up.
+    """A run as this process left it, without a look at its row. Nothing can be recorded on the
+    strength of it that does not fit: where somebody else appended since, the store refuses, and the
+    row is looked up.
     """
     known = _opened.get(store, {}).pop(run, None)
     if known is None or _has_expired(known["row"]):
@@ -795,10 +757,9 @@ def _decide(store: Store, writer: Writer, progress: Progress) -> None:
 def _bind(
     store: Store, writer: Writer, ask: Request | None, reply: Response, *, agreed: bool
 ) -> None:
-    """Let preferences know what a person answers with their own hand.
-
-    Where they do not take what is recommended, that is before it is recorded: whatever comes
-    between, nothing is decided that they want otherwise.
+    """Let preferences know what a person answers with their own hand. Where they do not take what
+    is recommended, that is before it is recorded: whatever comes between, nothing is decided that
+    they want otherwise.
     """
     if not (writer.source.in_person and isinstance(ask, Ask) and isinstance(reply, Reply)):
         return
@@ -858,9 +819,8 @@ def _do_deeds(
     handle: OpenRun, source: Source, deeds: Deeds | None, decided: tuple[Note, ...] = ()
 ) -> State:
     """Do what the house has to do itself, one deed after another, and say where the run stands.
-
-    Each is journalled before it is done and again when it is done, so that after a crash it is
-    done once more: a deed must bear being repeated.
+    Each is journalled before it is done and again when it is done, so that after a crash it is done
+    once more: a deed must bear being repeated.
     """
     store, progress = handle.store, handle.progress
     while isinstance(progress.request, Do) and deeds is not None and handle.row.status == "waiting":
@@ -926,10 +886,9 @@ def _already(row: Run, key: str | None, why: str = "") -> AlreadyAnswered:
 
 
 def state_after(store: Store, run: str, n: int) -> State | None:
-    """The state as whoever sent the reply numbered `n` was told it: after all that it led to.
-
-    What was appended at once bears one date. Then come the deeds that the house did right away,
-    and what these led to. Clocks can stand still, so what somebody else said is told by that.
+    """The state as whoever sent the reply numbered `n` was told it: after all that it led to. What
+    was appended at once bears one date. Then come the deeds that the house did right away, and what
+    these led to. Clocks can stand still, so what somebody else said is told by that.
     """
     row = _row(store, run, expiring=False)
     standing = standing_at(replace(row, n=n - 1, status="waiting", waits=None, key=None, asked=0))

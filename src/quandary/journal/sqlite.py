@@ -6,7 +6,7 @@ import os
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import chain
@@ -16,15 +16,16 @@ from weakref import finalize
 from msgspec.structs import astuple
 
 from quandary.errors import ReadOnly, Rejected, StoreError
-from quandary.journal import chance, outbox
+from quandary.journal import MEMORY, chance
 from quandary.journal.entries import Entry, sha256
 from quandary.journal.store import (
     CREATE,
     INDEXES,
-    IS_OVER,
     IS_WHOLE,
     NEWEST,
+    OUTBOX,
     TABLES,
+    TELL,
     Moved,
     Store,
     grams,
@@ -32,14 +33,11 @@ from quandary.journal.store import (
 from quandary.settings.files import hold_files
 
 if TYPE_CHECKING:
-    from quandary.journal.store import Execute, Row, Run, Write
+    from quandary.journal.store import Begin, Execute, Row, Run
 
 T = TypeVar("T")
 
-MEMORY = ":memory:"
-"""The path of a journal that is nowhere and lasts as long as its store is open."""
-APPLICATION = 0x51444E52
-"""Stands in the file's head and says whose it is: QDNR."""
+APPLICATION = 0x51444E52  # stands in the file's head and says whose it is: QDNR
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -48,7 +46,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         f"PRAGMA application_id = {APPLICATION}",
     ),
     (CREATE["name"],),
-    outbox.CREATE,
+    OUTBOX,
 )
 """The statements at index v bring a file of schema version v to version v + 1."""
 INDEX = {
@@ -76,17 +74,13 @@ _MOVE = (
 )
 _TAKE_OUT = f"DELETE FROM entry WHERE run = ? RETURNING {', '.join(TABLES['entry'])}"  # noqa: S608
 _PUT_BACK = _insert("entry", TABLES["entry"])
-_INCREMENTAL = 2
-"""What SQLite calls `auto_vacuum = INCREMENTAL`."""
-_STEP = 1024
-"""So many pages are given back to the disk at once."""
-_MERGED = 128
-"""So many pages of the index of words are written anew at once."""
+_INCREMENTAL = 2  # what SQLite calls `auto_vacuum = INCREMENTAL`
+_STEP = 1024  # so many pages are given back to the disk at once
+_MERGED = 128  # so many pages of the index of words are written anew at once
 _BRIEFLY = 1.0
 """Seconds that a searcher waits for a file that others hold; it can do without the index."""
 _UNWRITTEN = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
-_ROOM = 65536
-"""Bytes that have to be free on a disk that is not full."""
+_ROOM = 65536  # bytes that have to be free on a disk that is not full
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _PLACES = 2**62
 """More than anyone has runs; the largest number that a lock can have is not much higher."""
@@ -124,10 +118,8 @@ class SqliteStore(Store):
         self.path = os.fspath(path)
         self.address = self.path if self.path == MEMORY else os.path.abspath(self.path)
         self.patience = patience
-        self._lock = threading.RLock()
-        """Of the connection."""
-        self._acts: list[_Act] = []
-        """What waits to be written, together."""
+        self._lock = threading.RLock()  # of the connection
+        self._acts: list[_Act] = []  # what waits to be written, together
         self._turn, self._writing = threading.Condition(), False
         """Who writes next, and whether somebody does."""
         self._added: list[tuple[int, int, bytes]] = []
@@ -192,7 +184,9 @@ class SqliteStore(Store):
                 deadline, told = chance.monotonic() + seconds, False
                 while not told and (left := deadline - chance.monotonic()) > 0:
                     chance.sleep(min(left, seconds if own else _GLANCE))
-                    before, seen = seen, _written_by_others(watcher)
+                    before, seen = seen, None
+                    with suppress(sqlite3.Error):  # where it cannot be told, it is looked for
+                        seen = watcher.execute("PRAGMA data_version").fetchone()
                     told = own or seen is None or seen != before
                 yield told
 
@@ -251,22 +245,10 @@ class SqliteStore(Store):
         except sqlite3.Error as error:
             raise StoreError(self._explain(error)) from error
 
-    # -- writing ---------------------------------------------------------------------------------
-
-    def create(
-        self,
-        write: Write,
-        documents: Mapping[str, bytes],
-        *,
-        name: str = "",
-        once: bool = False,
-        callbacks: Sequence[str] = (),
-        events: Sequence[int] = (),
-    ) -> Run:
+    def _create(self, begin: Begin) -> Run:
         def action() -> Run:
             newest = self._db.execute(NEWEST).fetchone()
-            told: dict[str, Any] = {"once": once, "callbacks": callbacks, "events": events}
-            run, entries = self._begin(self._db.execute, newest, write, documents, name, **told)
+            run, entries = begin(self._db.execute, newest)
             self._db.execute(_ADD_RUN, astuple(run))
             self._add(entries)
             return run
@@ -287,13 +269,13 @@ class SqliteStore(Store):
                 if not moved.rowcount:
                     raise Moved(run.id)
             for n in events:
-                self._db.execute(outbox.TELL, (n, run.since, run.id))
+                self._db.execute(TELL, (n, run.since, run.id))
             self._add(entries)
 
         self._write(action)
 
-    def _change(self, sql: str, values: Sequence[object]) -> int:
-        return self._write(lambda: self._db.execute(sql, values).rowcount)
+    def _transact(self, action: Callable[[Execute], T], *, secure: bool = False) -> T:
+        return self._write(lambda: action(self._db.execute), secure=secure)
 
     def _add(self, entries: Sequence[Entry]) -> None:
         """Add entries, and remember which numbers they have got."""
@@ -301,37 +283,18 @@ class SqliteStore(Store):
         ((last,),) = self._db.execute("SELECT last_insert_rowid()").fetchall()
         self._added.append((last - len(entries) + 1, last, entries[-1].digest))
 
-    def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
-        def action() -> list[Run]:
-            pruned, rows = [], []
-            for run, numbers in wanted:
-                if not self._db.execute(IS_OVER, (run.id, run.n)).fetchone():
-                    continue
-                for row in self._db.execute(_TAKE_OUT, (run.id,)).fetchall():
-                    bare = (*row[:5], None, None, *row[7:])
-                    rows.append(bare if row[2] in numbers else row)
-                pruned.append(run)
-            # Entries that only shrink leave their pages half empty. Those that are taken out all
-            # together and put back in order fill theirs, and the others are free.
-            self._db.executemany(_PUT_BACK, sorted(rows))
-            self._forget_words(self._db.execute, pruned)
-            return pruned
-
-        return self._write(action, secure=True)
-
-    def forget(self, documents: Collection[str], *, seen: int) -> int:
-        def action() -> int:
-            gone = [(digest,) for digest in set(documents) - self._needed(self._db.execute, seen)]
-            sql = "DELETE FROM document WHERE digest = ?"
-            return max(self._db.executemany(sql, gone).rowcount, 0)
-
-        return self._write(action, secure=True)
+    def _take_out(self, execute: Execute, wanted: Mapping[Run, Sequence[int]]) -> None:
+        rows = [
+            (*row[:5], None, None, *row[7:]) if row[2] in numbers else row
+            for run, numbers in wanted.items()
+            for row in execute(_TAKE_OUT, (run.id,)).fetchall()
+        ]
+        # Entries that only shrink leave their pages half empty. Those that are taken out all
+        # together and put back in order fill theirs, and the others are free.
+        self._db.executemany(_PUT_BACK, sorted(rows))
 
     def reclaim(self) -> int:
-        """Give back to the disk what pruning freed, in steps that keep nobody waiting for long.
-
-        A file of an earlier Quandary is written anew once, in a single step, to learn the steps.
-        """
+        """A file of an earlier Quandary is written anew once, to learn to be freed in steps."""
         pages = before = self._number("page_count")
         self._forget_for_good()
         if self._number("freelist_count") and self._number("auto_vacuum") != _INCREMENTAL:
@@ -349,17 +312,12 @@ class SqliteStore(Store):
         return (before - self._number("page_count")) * self._number("page_size")
 
     _WORDS_OF = "words.rowid"
+    _HAS_INDEX = "SELECT 1 FROM sqlite_master WHERE name = 'indexed'"
     _INDEX = (*INDEX.values(), "INSERT INTO indexed (number, seq) VALUES (0, 0)")
 
     def index_words(self, words_of: Callable[[str], str]) -> int:
-        def action() -> int:
-            return self._index(self._db.execute, self._horizon(), words_of)
-
-        return self._write(action, patience=_BRIEFLY)
-
-    def _has_index(self, execute: Execute) -> bool:
-        sql = "SELECT 1 FROM sqlite_master WHERE name = 'indexed'"
-        return execute(sql, ()).fetchone() is not None
+        index = partial(self._index, self._db.execute, self._horizon(), words_of)
+        return self._write(index, patience=_BRIEFLY)
 
     def _match(self, words: Sequence[str]) -> Iterator[tuple[str, object]]:
         if quoted := ['"' + gram.replace('"', '""') + '"' for gram in grams(words)]:
@@ -373,7 +331,7 @@ class SqliteStore(Store):
         """Write the index anew, step by step: until then it keeps what was taken out of it."""
 
         def merge(pages: int) -> int:
-            if not self._has_index(self._db.execute):
+            if not self._db.execute(self._HAS_INDEX).fetchone():
                 return 0
             before = self._db.total_changes
             self._db.execute("INSERT INTO words (words, rank) VALUES ('merge', ?)", (pages,))
@@ -403,8 +361,6 @@ class SqliteStore(Store):
                 if _code(error.__cause__) == sqlite3.SQLITE_FULL:
                     raise StoreError(f"{path} cannot be written: the disk is full") from error
                 raise
-
-    # -- the file --------------------------------------------------------------------------------
 
     def _connect(self, name: str, *, uri: bool) -> sqlite3.Connection:
         if not uri and name != MEMORY:
@@ -526,12 +482,10 @@ class SqliteStore(Store):
     def _write(
         self, action: Callable[[], T], *, secure: bool = False, patience: float | None = None
     ) -> T:
-        """Do something as one transaction, on disk when this returns.
-
-        What other threads want to write meanwhile waits, and is then written with a single commit
-        by the first of them; each hears what became of its own only after that. What takes longer,
-        with a `patience` of its own or `secure`, is written alone. If `secure`, what it deletes is
-        overwritten, from now on.
+        """Do something as one transaction, on disk when this returns. What other threads want to
+        write meanwhile waits, and is then written with a single commit by the first of them; each
+        hears what became of its own only after that. What takes longer, with a `patience` of its
+        own or `secure`, is written alone. If `secure`, what it deletes is overwritten, from now on.
         """
         act = _Act(action)
         queue = [] if secure or patience is not None else self._acts
@@ -617,7 +571,6 @@ class SqliteStore(Store):
         patience: float | None = None,
     ) -> T:
         """Try again while others hold the file, after pauses too uneven to leave anyone behind.
-
         SQLite's own way of waiting starves writers: its pauses grow, so that newcomers win. The
         lock is held for each try, not between them.
         """
@@ -650,13 +603,6 @@ def _let_go(release: Callable[[], object], *files: sqlite3.Connection) -> None:
     release()
 
 
-def _written_by_others(watcher: sqlite3.Connection) -> object:
-    """A number that differs when somebody has written; nothing where that cannot be told."""
-    with suppress(sqlite3.Error):
-        return watcher.execute("PRAGMA data_version").fetchone()
-    return None
-
-
 def _code(error: BaseException | None) -> int:
     """The primary code; a closed connection has none."""
     if isinstance(error, UnicodeDecodeError):  # SQLite quotes what is damaged
@@ -664,14 +610,8 @@ def _code(error: BaseException | None) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-# -- locks of runs -------------------------------------------------------------------------------
-
-
 class _LockFile:
-    """A file beside a store, in which each run has a place of its own.
-
-    A lock on that place goes with the process that holds it, however it ends.
-    """
+    """A file beside a store with a place for each run; locks go with the process."""
 
     def __init__(self, place: str) -> None:
         try:
@@ -703,8 +643,7 @@ class _LockFile:
 
 _lock_files: dict[str, _LockFile] = {}
 """Those that are open, by their real paths. Closing one lets go of every lock in it."""
-_guard = threading.Lock()
-"""Held by whoever opens or closes one, for the same reason."""
+_guard = threading.Lock()  # held by whoever opens or closes one, for the same reason
 
 
 @contextmanager

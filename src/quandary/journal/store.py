@@ -1,18 +1,16 @@
-"""Where journals are kept: what any store can do, and how one is found."""
+"""Where journals are kept: the tables, and what any store can do."""
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from itertools import starmap
 from sys import maxsize
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from quandary.errors import NotFound, ParseError, Rejected, StoreError
-from quandary.journal import outbox
+from quandary.errors import NotFound, Rejected
 from quandary.journal.entries import START, Began, Entry, Kind, Status, read_bodies
 from quandary.model.asks import Ask, Note
 from quandary.model.calls import Call, Do
@@ -21,20 +19,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from quandary.journal.anchors import Keeper
+    from quandary.journal import Keeper
     from quandary.journal.postgres import PostgresStore
-    from quandary.settings import Part, Settings
 
     Written = tuple["Run", list[Entry]]
     Write = Callable[["Last | None"], Written]
-    Execute = Callable[[str, Sequence[object]], Any]
-    """Runs one statement, and gives a cursor."""
-    Where = str | os.PathLike[str] | None
+    Execute = Callable[[str, Sequence[object]], Any]  # runs one statement, and gives a cursor
+    Begin = Callable[[Execute, "Row | None"], Written]
     Watch = Callable[[int, int, str], None]
     """Is told how much is done, of how much (0 where nobody knows), and what that counts."""
     Marks = Mapping[str, str] | None
     """Settings of our own by which a server's functions tell who writes."""
 
+T = TypeVar("T")
 Waits = Literal["person", "agent", "house"]
 Row = tuple[Any, ...]
 Recorded = tuple[bytes, bytes | None, int]
@@ -45,8 +42,7 @@ A run has thousands of them, so they are plain tuples."""
 class Run(msgspec.Struct, frozen=True, gc=False):
     """A run at a glance. Its entries say the same; this row only makes it quick to find."""
 
-    number: int
-    """Its place among the runs of the store, from 1; given by the store."""
+    number: int  # its place among the runs of the store, from 1; given by the store
     id: str
     flow: str
     version: int
@@ -54,18 +50,13 @@ class Run(msgspec.Struct, frozen=True, gc=False):
     status: Status = "waiting"
     waits: Waits | None = None
     """Who has to do something: a person to answer, an agent to be called, the house itself."""
-    key: str | None = None
-    """The key of what waits."""
-    asked: int = 0
-    """The entry with which that began to wait."""
-    n: int = 0
-    """How many entries there are; whoever appends must have seen them all."""
+    key: str | None = None  # the key of what waits
+    asked: int = 0  # the entry with which that began to wait
+    n: int = 0  # how many entries there are; whoever appends must have seen them all
     first: bytes = b""
-    head: bytes = b""
-    """The digests of its first and of its last entry."""
+    head: bytes = b""  # the digests of its first and of its last entry
     began: str = ""
-    since: str = ""
-    """When it came to where it stands."""
+    since: str = ""  # when it came to where it stands
     expires: str | None = None
 
 
@@ -105,6 +96,27 @@ INDEXES = (
     "CREATE INDEX run_project_waits ON run (project, waits, number) WHERE waits IS NOT NULL",
     "CREATE INDEX run_expires ON run (expires) WHERE waits IS NOT NULL AND expires IS NOT NULL",
 )
+OUTBOX = (
+    """CREATE TABLE outbox (
+        run TEXT NOT NULL, n INTEGER NOT NULL, address TEXT NOT NULL, tries INTEGER NOT NULL,
+        due TEXT, PRIMARY KEY (run, n, address)
+    ) STRICT, WITHOUT ROWID""",
+    "CREATE INDEX outbox_due ON outbox (due) WHERE due IS NOT NULL",
+)
+"""What runs have to tell elsewhere. A run that is to tell has a row numbered 0 for each address; an
+entry that is worth telling adds a row under its own number, in its own transaction."""
+ADD_LETTER = "INSERT INTO outbox (run, n, address, tries, due) VALUES (?, ?, ?, 0, ?)"
+TELL = (
+    "INSERT INTO outbox (run, n, address, tries, due) "
+    "SELECT run, ?, address, 0, ? FROM outbox WHERE run = ? AND n = 0"
+)
+_DUE = """
+    SELECT run, n, address, tries, due FROM outbox AS own WHERE due <= ? AND NOT EXISTS (
+        SELECT 1 FROM outbox AS earlier WHERE earlier.run = own.run
+            AND earlier.address = own.address AND earlier.n < own.n AND earlier.due IS NOT NULL
+    ) ORDER BY due, run, n LIMIT ?
+"""
+_OWN = "WHERE run = ? AND n = ? AND address = ?"
 _PAGE = 500
 _PIECE = 1000
 """So many entries are taken into the index of words at once, so that writers wait for a moment."""
@@ -112,7 +124,7 @@ _GRAM = 3
 RUN = ", ".join(TABLES["run"])
 ENTRY = ", ".join(TABLES["entry"][1:])
 NEWEST = "SELECT id, first, runs FROM last"
-IS_OVER = "SELECT 1 FROM run WHERE id = ? AND n = ? AND status <> 'waiting'"
+_IS_OVER = "SELECT 1 FROM run WHERE id = ? AND n = ? AND status <> 'waiting'"
 IS_WHOLE = (
     "(status = 'waiting' OR EXISTS (SELECT 1 FROM entry "
     "WHERE entry.run = run.id AND entry.n = 1 AND matter IS NOT NULL))"
@@ -141,14 +153,11 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     n: int
     key: str | None = None
     ask: Ask | None = None
-    calls: tuple[Call, ...] = ()
-    """What agents have to be asked, and has not come back yet."""
-    deed: Do | None = None
-    """What the house has to do, where nobody who could do it has looked yet."""
+    calls: tuple[Call, ...] = ()  # what agents have to be asked, and has not come back yet
+    deed: Do | None = None  # what the house has to do, where nobody who could do it has looked yet
     result: Any = None
     error: str | None = None
-    notes: tuple[Note, ...] = ()
-    """What happened since the state before."""
+    notes: tuple[Note, ...] = ()  # what happened since the state before
 
 
 class Last(NamedTuple):
@@ -159,16 +168,14 @@ class Last(NamedTuple):
     runs: int
 
 
-class Awaited(NamedTuple):
+class Awaited(msgspec.Struct, frozen=True):
     """Runs that wait for the same, for about as long."""
 
     waits: Waits
     flow: str
-    age: int
-    """How many of the moments that were asked about it has waited since."""
+    age: int  # how many of the moments that were asked about it has waited since
     runs: int
-    oldest: str
-    """Since when the first of them waits."""
+    oldest: str  # since when the first of them waits
 
 
 Order = Literal["oldest", "newest", "project"]
@@ -181,23 +188,23 @@ _BEHIND = {
 """What comes behind a run of that number in each order."""
 
 
-class Waiting(NamedTuple):
+class Waiting(msgspec.Struct, frozen=True):
     """A run that waits for a person, with what a list tells of it."""
 
     run: Run
-    began: bytes | None
-    """The body of its first entry."""
-    asked: bytes | None
-    """The matter of the entry with which it waits."""
-    notes: list[bytes]
-    """The bodies of the notes since then."""
+    began: bytes | None  # the body of its first entry
+    asked: bytes | None  # the matter of the entry with which it waits
+    notes: list[bytes]  # the bodies of the notes since then
 
 
-class NoStore(NotFound):
-    """Nothing was kept there yet."""
+class Letter(msgspec.Struct, frozen=True):
+    """Something to be told to an address."""
 
-    def __init__(self, place: str) -> None:
-        super().__init__(f"there is no store {place}; `quandary ask` creates one")
+    run: str
+    n: int  # the entry it tells of
+    address: str
+    tries: int
+    due: str
 
 
 class Moved(Exception):  # noqa: N818 - never leaves the journal
@@ -209,20 +216,16 @@ class Taken(Exception):  # noqa: N818 - never leaves the journal
 
 
 class Store(ABC):
-    """What the journal needs of a database. Every method is one transaction.
-
-    What both kinds of stores say in the same SQL is here; `?` stands for a value. A dialect adds
-    how statements reach the database and how it is written to.
+    """What the journal needs of a database. Every method is one transaction. What both kinds of
+    stores say in the same SQL is here; `?` stands for a value. A dialect adds how statements reach
+    the database and how it is written to.
     """
 
-    path: str
-    """Where it is, as it may be shown: without a password."""
-    address: str
-    """The same with all that is needed to open it, for our own programs only."""
+    path: str  # where it is, as it may be shown: without a password
+    address: str  # the same with all that is needed to open it, for our own programs only
     keeper: Keeper | None = None
     """Keeps outside what was seen of the store, where it is one that lasts."""
-    named_in: str = ""
-    """The project whose settings named it; nothing where its user did."""
+    named_in: str = ""  # the project whose settings named it; nothing where its user did
     shared: PostgresStore | None = None
     """The same store, where its database can also be used for what stands beside a journal."""
 
@@ -241,8 +244,6 @@ class Store(ABC):
     def _horizon(self) -> int:
         """The `seq` up to which all entries can be seen that there will ever be."""
         return maxsize
-
-    # -- reading ---------------------------------------------------------------------------------
 
     def run(self, run: str) -> Run | None:
         """The row of a run."""
@@ -309,15 +310,30 @@ class Store(ABC):
             one.notes.extend([note] if note is not None else [])
         return list(found.values())
 
-    def count_waiting(self, limit: int, *, project: str | None = None) -> dict[str, int]:
+    def count_waiting(
+        self, limit: int, *, project: str | None = None
+    ) -> tuple[dict[str, int], dict[tuple[str, str], list[bytes]]]:
         """How many runs wait for a person in each project, among so many that have waited longest.
-
-        Nobody counts further than that, however many there are.
+        Nobody counts further than that, however many there are. With it go the notes on what they
+        wait with, by project and run.
         """
         own, wanted = _of(project)
-        first = f"SELECT project FROM run WHERE waits = 'person'{own} ORDER BY number LIMIT ?"  # noqa: S608
-        sql = f"SELECT project, count(*) FROM ({first}) AS first GROUP BY project ORDER BY project"  # noqa: S608
-        return dict(self._rows(sql, (*wanted, limit)))
+        first = f"SELECT project, id, n, asked FROM run WHERE waits = 'person'{own}"  # noqa: S608
+        sql = (
+            f"WITH first AS ({first} ORDER BY number LIMIT ?) "  # noqa: S608 - our own words
+            "SELECT project, '', count(*), NULL FROM first "
+            "GROUP BY project UNION ALL SELECT project, id, note.n, note.body FROM first "
+            "JOIN entry AS note ON note.run = first.id AND note.n > first.asked "
+            "AND note.kind = 'noted' WHERE first.n > first.asked ORDER BY 1, 2, 3"
+        )
+        counts: dict[str, int] = {}
+        notes: dict[tuple[str, str], list[bytes]] = {}
+        for where, run, number, body in self._rows(sql, (*wanted, limit)):
+            if run:
+                notes.setdefault((where, run), []).append(body)
+            else:
+                counts[where] = number
+        return counts, notes
 
     def each_run(
         self,
@@ -369,11 +385,7 @@ class Store(ABC):
         return {run: (body, matter) for run, body, matter in self._rows(sql, runs)} if runs else {}
 
     def recorded(self, run: str, upto: int | None = None) -> list[Recorded]:
-        """The entries that a run's flow is built from, as far as `upto`.
-
-        They are those of the kinds began, answered and returned, and noted, for a note may say that
-        some of the others no longer count.
-        """
+        """The entries that a run's flow is built from; notes may say that some no longer count."""
         return self._rows(_RECORDED, (run, maxsize if upto is None else upto))
 
     def history(self, *, after: int = 0, limit: int = 1000) -> list[Entry]:
@@ -384,19 +396,14 @@ class Store(ABC):
     def happened(
         self, *, after: int = 0, limit: int = 1000, project: str | None = None
     ) -> list[tuple[int, str, bytes]]:
-        """The same entries without what was said: the `seq`, the run, and the body of each.
-
-        They are those of one project, or of all.
-        """
+        """The same without what was said, of one project or of all: `seq`, run and body of each."""
         own, wanted = _of(project, "run")
         where = f"WHERE seq > ? AND seq <= ?{own} ORDER BY seq LIMIT ?"
         sql = f"SELECT seq, run, body FROM entry {where}"  # noqa: S608 - our own words
         return self._rows(sql, (after, self._horizon(), *wanted, limit))
 
     def heads(self, upto: int | None = None) -> Iterator[tuple[str, int, bytes, int]]:
-        """The last entry of each run as it was when `seq` had come to `upto`, sorted by run: the
-        run, its number, digest and `seq`.
-        """
+        """Of each run, its last entry up to that `seq`: the run, its number, digest and `seq`."""
         upto = self._horizon() if upto is None else upto
         newest = (
             "SELECT max(seq) AS seq FROM entry WHERE run > ? AND seq <= ? "
@@ -418,7 +425,6 @@ class Store(ABC):
 
     def awaited(self, moments: Sequence[str], project: str | None = None) -> list[Awaited]:
         """What waits, of one project or of all, counted: by who is waited for, by flow, by age.
-
         What waits since one of the moments, or since before it, counts as that old.
         """
         age = " + ".join(["0", *("CASE WHEN since <= ? THEN 1 ELSE 0 END" for _ in moments)])
@@ -487,9 +493,7 @@ class Store(ABC):
     def named(
         self, first: str, last: str | None = None, *, project: str | None = None
     ) -> dict[str, str]:
-        """The runs that bear a name, or the names from one as far as another; of one project, or
-        of all.
-        """
+        """The runs that bear a name, or names as far as another; of one project or of all."""
         own, wanted = _of(project, "run")
         sql = f"SELECT name, run FROM name WHERE name >= ? AND name <= ?{own} ORDER BY name"  # noqa: S608
         return dict(self._rows(sql, (first, first if last is None else last, *wanted)))
@@ -571,7 +575,25 @@ class Store(ABC):
     def _stream(self, sql: str) -> Iterator[Row]:
         """The rows that a statement gives, read as they are wanted."""
 
-    # -- the index of words ----------------------------------------------------------------------
+    def find_letters(self, moment: str, limit: int = 20) -> list[Letter]:
+        """What is due by then: of each run only the first, so that all of it comes in order."""
+        return list(starmap(Letter, self._rows(_DUE, (moment, limit))))
+
+    def claim_letter(self, letter: Letter, due: str | None) -> bool:
+        """Put off when a letter is due again, or for ever; whether nobody else was quicker."""
+        sql = f"UPDATE outbox SET tries = tries + 1, due = ? {_OWN} AND due = ?"  # noqa: S608
+        return self._change(sql, (due, letter.run, letter.n, letter.address, letter.due)) > 0
+
+    def remove_letter(self, letter: Letter) -> None:
+        """It was delivered."""
+        sql = f"DELETE FROM outbox {_OWN}"  # noqa: S608 - our own words
+        self._change(sql, (letter.run, letter.n, letter.address))
+
+    def count_letters(self) -> dict[str, int]:
+        """How many letters wait to be delivered, and how many nobody tries to any more."""
+        rows = self._rows("SELECT due IS NULL, count(*) FROM outbox WHERE n > 0 GROUP BY 1")
+        found = {bool(over): int(number) for over, number in rows}
+        return {"waiting": found.get(False, 0), "given up": found.get(True, 0)}
 
     def having(
         self,
@@ -581,10 +603,7 @@ class Store(ABC):
         below: int = maxsize,
         limit: int = _PAGE,
     ) -> list[Run]:
-        """A page of the runs that have all these words, by the index.
-
-        They are those below a number, the newest first.
-        """
+        """A page of the runs below a number that have all these words, the newest first."""
         place, (own, wanted) = self._WORDS_OF, _of(project)
         terms = [*self._match(words), (f"{place} < ?", below)]
         where = " AND ".join([f"run.number = {place}", *(term for term, _ in terms)]) + own
@@ -601,16 +620,11 @@ class Store(ABC):
         call it, and nobody who writes waits for it for long; `StoreError` where it cannot be done.
         """
 
-    _WORDS_OF: str
-    """What the index calls the number of a run."""
-    _INDEX: Sequence[str]
-    """How the index is made."""
-    _HOLD = ""
-    """What has others wait who would change the rows that are read."""
-
-    @abstractmethod
-    def _has_index(self, execute: Execute) -> bool:
-        """Whether it was made."""
+    _WORDS_OF: str  # what the index calls the number of a run
+    _INDEX: Sequence[str]  # how the index is made
+    _HAS_INDEX: str  # gives a row if it was made
+    _HOLD = _LOCKED = ""
+    """What has others wait who would change the rows that are read, or read them to change them."""
 
     @abstractmethod
     def _match(self, words: Sequence[str]) -> Iterator[tuple[str, object]]:
@@ -622,11 +636,9 @@ class Store(ABC):
 
     def _index(self, execute: Execute, upto: int, words_of: Callable[[str], str]) -> int:
         """As `index_words`, within a transaction; the words are read within it too, so that nobody
-        prunes them meanwhile.
-
-        A run that goes on beyond this piece is taken when its end comes.
+        prunes them meanwhile. A run that goes on beyond this piece is taken when its end comes.
         """
-        if not self._has_index(execute):
+        if not execute(self._HAS_INDEX, ()).fetchone():
             for sql in self._INDEX:
                 execute(sql, ())
         sql = f"SELECT seq FROM indexed WHERE number = 0{self._HOLD}"  # noqa: S608
@@ -648,17 +660,6 @@ class Store(ABC):
             execute("DELETE FROM indexed WHERE number = ?", (number,))
         return end if len(new) == _PIECE or len(pruned) == _PAGE else 0
 
-    def _forget_words(self, execute: Execute, pruned: Sequence[Run]) -> None:
-        """Take the words of pruned runs out of the index; what is left of them comes in later."""
-        if self._has_index(execute):
-            for run in pruned:
-                execute(f"DELETE FROM words WHERE {self._WORDS_OF} = ?", (run.number,))  # noqa: S608
-                again = "INSERT INTO indexed (number, seq) VALUES (?, 0) ON CONFLICT DO NOTHING"
-                execute(again, (run.number,))
-
-    # -- writing ---------------------------------------------------------------------------------
-
-    @abstractmethod
     def create(
         self,
         write: Write,
@@ -669,11 +670,34 @@ class Store(ABC):
         callbacks: Sequence[str] = (),
         events: Sequence[int] = (),
     ) -> Run:
-        """Begin a run. `write` is told which run is the newest, and nobody else begins one.
-
-        The name is the new run's from now on; with `once`, `Taken` where a run has it already. The
-        entries numbered `events`, and later ones, are told to the `callbacks`; see `outbox`.
+        """Begin a run. `write` is told which run is the newest, and nobody else begins one. The
+        name is the new run's from now on; with `once`, `Taken` where a run has it already. The
+        entries numbered `events`, and later ones, are told to the `callbacks`.
         """
+
+        def begin(execute: Execute, newest: Row | None) -> Written:
+            sql = "SELECT run FROM name WHERE name = ?"
+            if once and (taken := execute(sql, (name,)).fetchone()):
+                raise Taken(taken[0])
+            last = Last(*newest) if newest and newest[2] else None
+            run, entries = write(last)
+            run = replace(run, number=last.runs + 1 if last else 1)
+            for document in documents.items():
+                execute(_KEEP_DOCUMENT, document)
+            if name:
+                execute(_KEEP_NAME, (name, run.id))
+            execute(_KEEP_LAST, (run.id, run.first, run.number))
+            for address in callbacks:
+                execute(ADD_LETTER, (run.id, 0, address, None))
+                for n in events:
+                    execute(ADD_LETTER, (run.id, n, address, run.since))
+            return run, entries
+
+        return self._create(begin)
+
+    @abstractmethod
+    def _create(self, begin: Begin) -> Run:
+        """Write the row and entries that `begin` gives; it is told which run is the newest."""
 
     @abstractmethod
     def append(
@@ -685,23 +709,51 @@ class Store(ABC):
         """
 
     @abstractmethod
+    def _transact(self, action: Callable[[Execute], T], *, secure: bool = False) -> T:
+        """Do something as one transaction; if `secure`, what it deletes is overwritten."""
+
     def _change(self, sql: str, values: Sequence[object]) -> int:
         """Change rows that stand beside the journal, and say how many."""
+        return self._transact(lambda execute: int(execute(sql, values).rowcount))
 
-    @abstractmethod
     def prune(self, wanted: Sequence[tuple[Run, Sequence[int]]]) -> list[Run]:
         """Take matter and salt out of the entries with these numbers, of all these runs at once.
-
         All else of an entry stays, its seal included. A run that waits, or that has other than `n`
         entries by now, is left as it is; the others are given back.
         """
 
-    @abstractmethod
-    def forget(self, documents: Collection[str], *, seen: int) -> int:
-        """Remove documents, and say how many; those stay with which a run began after entry `seen`.
+        def action(execute: Execute) -> list[Run]:
+            pruned = {
+                run: numbers
+                for run, numbers in sorted(wanted, key=lambda pair: pair[0].id)
+                if execute(f"{_IS_OVER}{self._LOCKED}", (run.id, run.n)).fetchone()
+            }
+            self._take_out(execute, pruned)
+            if execute(self._HAS_INDEX, ()).fetchone():  # what is left of them comes in later
+                for run in pruned:
+                    execute(f"DELETE FROM words WHERE {self._WORDS_OF} = ?", (run.number,))  # noqa: S608
+                    again = "INSERT INTO indexed (number, seq) VALUES (?, 0) ON CONFLICT DO NOTHING"
+                    execute(again, (run.number,))
+            return list(pruned)
 
-        Nobody begins a run meanwhile.
-        """
+        return self._transact(action, secure=True)
+
+    @abstractmethod
+    def _take_out(self, execute: Execute, wanted: Mapping[Run, Sequence[int]]) -> None:
+        """Take matter and salt out of these entries."""
+
+    def forget(self, documents: Collection[str], *, seen: int) -> int:
+        """Remove documents, but none with which a run began after `seen`; how many those are."""
+
+        def action(execute: Execute) -> int:
+            execute(f"{NEWEST}{self._LOCKED}", ())
+            sql = "SELECT body FROM entry WHERE seq > ? AND kind = 'began'"
+            began = read_bodies(row[0] for row in execute(sql, (seen,)).fetchall())
+            needed = {d for b in began if isinstance(b, Began) for d in b.documents.values()}
+            sql = "DELETE FROM document WHERE digest = ?"
+            return sum(execute(sql, (digest,)).rowcount for digest in {*documents} - needed)
+
+        return self._transact(action, secure=True)
 
     @abstractmethod
     def reclaim(self) -> int:
@@ -716,48 +768,10 @@ class Store(ABC):
         none: it is called last, and reads the store as it is about to become.
         """
 
-    # -- what dialects share when they write -----------------------------------------------------
-
-    def _begin(
-        self,
-        execute: Execute,
-        newest: Row | None,
-        write: Write,
-        documents: Mapping[str, bytes],
-        name: str,
-        *,
-        once: bool,
-        callbacks: Sequence[str],
-        events: Sequence[int],
-    ) -> Written:
-        """Write down all that goes with a new run but its row and entries, which are given back."""
-        taken = execute("SELECT run FROM name WHERE name = ?", (name,)).fetchone() if once else None
-        if taken:
-            raise Taken(taken[0])
-        last = Last(*newest) if newest and newest[2] else None
-        run, entries = write(last)
-        run = replace(run, number=last.runs + 1 if last else 1)
-        for document in documents.items():
-            execute(_KEEP_DOCUMENT, document)
-        if name:
-            execute(_KEEP_NAME, (name, run.id))
-        execute(_KEEP_LAST, (run.id, run.first, run.number))
-        for address in callbacks:
-            execute(outbox.ADD, (run.id, 0, address, None))
-            for n in events:
-                execute(outbox.ADD, (run.id, n, address, run.since))
-        return run, entries
-
     def _keep(self, seqs: Sequence[int], entries: Sequence[Entry]) -> None:
         """Have what was just committed kept outside."""
         if self.keeper is not None and seqs:
             self.keeper.keep(seqs[0], seqs[-1], entries[-1].digest)
-
-    def _needed(self, execute: Execute, seen: int) -> set[str]:
-        """The documents of runs that began after entry `seen`."""
-        sql = "SELECT body FROM entry WHERE seq > ? AND kind = 'began'"
-        bodies = read_bodies(row[0] for row in execute(sql, (seen,)).fetchall())
-        return {name for b in bodies if isinstance(b, Began) for name in b.documents.values()}
 
     def _require_empty(self, execute: Execute) -> None:
         for table in TABLES:
@@ -766,10 +780,7 @@ class Store(ABC):
 
 
 def rows_of(table: str) -> str:
-    """The statement that gives every row of a table, in order.
-
-    A row of `last` may be there from the beginning, and says nothing before a run has begun.
-    """
+    """The statement that gives every row of a table, in order."""
     columns = TABLES[table]
     where = " WHERE runs > 0" if table == "last" else ""
     return f"SELECT {', '.join(columns)} FROM {table}{where} ORDER BY {columns[0]}"  # noqa: S608
@@ -790,141 +801,3 @@ def _of(project: str | None, run: str = "") -> tuple[str, tuple[str, ...]]:
         return "", ()
     own = f"{run} IN (SELECT id FROM run WHERE project = ?)" if run else "project = ?"  # noqa: S608
     return f" AND {own}", (project,)
-
-
-def open_store(
-    where: Where = None, *, start: str | None = None, create: bool = True, marks: Marks = None
-) -> Store:
-    """The store at a path or URL, in the environment, in the settings, or the user's own.
-
-    The settings are those of the folder `start`, by default the current one. One that is not there
-    yet is made, or else, without `create`, `NoStore`. A server is told the `marks` on every
-    connection.
-    """
-    address, project = _address(where, start, make=create)
-    store = _open(address, create=create, marks=marks)
-    store.named_in = project
-    return store
-
-
-def _open(address: str, *, create: bool, marks: Marks) -> Store:
-    from quandary.journal.anchors import Keeper  # noqa: PLC0415 - for stores that last
-
-    if _is_url(address):
-        try:
-            from quandary.journal.postgres import PostgresStore  # noqa: PLC0415 - an extra
-        except ImportError as missing:
-            needed = f"({missing.name}): pip install 'quandary[postgres]'"
-            raise StoreError(f"PostgreSQL needs more packages {needed}") from missing
-        store: Store = PostgresStore(address, create=create, marks=marks)
-        store.keeper = Keeper(store, store.path)
-        return store
-    from quandary.journal.sqlite import MEMORY, SqliteStore  # noqa: PLC0415 - one kind among others
-
-    if not create:
-        try:
-            os.stat(address)
-        except (FileNotFoundError, NotADirectoryError):
-            raise NoStore(address) from None
-        except OSError as error:
-            raise StoreError(f"{address} cannot be opened ({error.strerror})") from None
-    store = SqliteStore(address)
-    if address != MEMORY:
-        store.keeper = Keeper(store, os.path.realpath(address), os.path.abspath(address))
-    return store
-
-
-def place_of(where: Where = None) -> str:
-    """The file or the database that is meant, as it may be shown to anybody."""
-    return without_password(_address(where)[0])
-
-
-def _address(where: Where, start: str | None = None, *, make: bool = False) -> tuple[str, str]:
-    """What to open, and the project that named it, if one did and its user agreed.
-
-    A path in a file of settings starts from the folder of that file. Where none is named, it is
-    `journal.db` in the user's data folder; who keeps something makes it.
-    """
-    named = os.fspath(where) if where is not None else os.environ.get("QUANDARY_STORE", "")
-    if named:
-        return _path(named), ""
-    from quandary.settings import data_folder, read_settings  # noqa: PLC0415 - nothing nearer
-
-    settings = read_settings(start)
-    if chosen := chosen_by_project(settings):
-        # Whoever wrote the repository would get every question, or bring along preferences.
-        from quandary.settings import trust  # noqa: PLC0415 - only where a project names one
-
-        trust.require(settings, "store", chosen, without_password(chosen))
-        return chosen, os.path.realpath(settings.root or os.curdir)
-    if place := next(filter(None, map(_place_in, settings.parts)), ""):
-        return place, ""
-    folder = data_folder()
-    try:
-        if make:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-    except OSError as error:
-        message = f"cannot create the folder {folder}: {error.strerror}; name a store with --store"
-        raise StoreError(message) from error
-    return os.path.join(folder, "journal.db"), ""
-
-
-def chosen_by_project(settings: Settings) -> str:
-    """The store that the project's settings name, where the user's own do not name it too.
-
-    A file is meant by where it really is, whatever links and dots lead there.
-    """
-    places = {part.origin: _place_in(part) for part in settings.parts}
-    named, own = (
-        place if not place or _is_url(place) else os.path.realpath(place)
-        for place in (places.get("project", ""), places.get("user", ""))
-    )
-    return named if named != own else ""
-
-
-def is_trusted(store: Store) -> bool:
-    """Whether the user of a store stands behind it: they named it, or agree to the one who did."""
-    if not store.named_in:
-        return True
-    from quandary.settings import read_settings, trust  # noqa: PLC0415 - as above
-
-    return trust.is_given(read_settings(store.named_in), "store", store.address)
-
-
-def _place_in(part: Part) -> str:
-    named = part.values.get("store", "")
-    if not isinstance(named, str) or "\0" in named:
-        raise ParseError(f"{part.path}: store is a path or a URL, not {named!r}")
-    place = _path(named) if named else ""
-    if not place or _is_url(place):
-        return place
-    return os.path.join(os.path.dirname(os.path.abspath(part.path)), place)
-
-
-def _path(where: str) -> str:
-    scheme, separator, rest = where.partition("://")
-    if not separator:
-        return os.path.expanduser(where)
-    if scheme == "sqlite" and len(rest) > 1 and rest.startswith("/"):
-        return rest[1:]
-    if scheme in ("postgresql", "postgres"):
-        return f"postgresql://{rest}"
-    raise StoreError(
-        f"{without_password(where)} is not a store; give the path of a file, or postgresql://HOST/DATABASE"
-    )
-
-
-def _is_url(place: str) -> bool:
-    return place.startswith("postgresql://")
-
-
-def without_password(place: str) -> str:
-    """A place without the password that its URL may hold, wherever in it that stands."""
-    scheme, separator, rest = place.partition("://")
-    if not separator:
-        return place
-    before, mark, after = rest.partition("?")
-    user, at, host = before.rpartition("@")
-    words = [word for word in after.split("&") if "password" not in word.partition("=")[0].lower()]
-    query = mark + "&".join(words) if any(words) else ""
-    return f"{scheme}{separator}{user.partition(':')[0]}{at}{host}{query}"

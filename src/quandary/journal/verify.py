@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from itertools import groupby, starmap
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
 
-from quandary.journal.anchors import EMPTY, NONE
+from quandary.journal import EMPTY_STORE, UNVERIFIED
 from quandary.journal.entries import (
     START,
+    Answered,
     AnyBody,
     Began,
+    Called,
+    Ended,
     Entry,
     Noted,
     digest,
@@ -27,28 +30,22 @@ from quandary.journal.entries import (
     read_bodies,
     read_body,
 )
-from quandary.journal.history import (
-    IMPORT,
-    PRUNE,
-    Wanted,
-    describe_beginning,
-    find_needed,
-    history,
-    is_prunable,
-    may_prune,
-    where,
-)
+from quandary.journal.history import describe_beginning, history, where
 from quandary.journal.store import Run
+from quandary.model.asks import MARK
 
 if TYPE_CHECKING:
     from quandary.journal.store import Store, Watch
 
-_MANY = 500
-"""Of so many runs, what is beside them is looked up at once."""
-_BEYOND = "~"
-"""Follows the name of every run."""
-_ANY = Wanted(_BEYOND)
-"""A prune that reaches every run that any can."""
+Keep = Literal["answers", "codes"]
+KEEPS: tuple[Keep, ...] = get_args(Keep)
+IMPORT = "imported"  # the flow that keeps a run of another store
+PRUNE = "prune"  # the flow that records what was pruned
+RECORDS = frozenset({"prefer", "phase", "track", PRUNE})
+"""Flows in which nobody is asked and no program runs: what they began with is what was decided."""
+RETOLD = frozenset({"walk"})  # flows whose result repeats what programs put out
+_MANY = 500  # of so many runs, what is beside them is looked up at once
+_BEYOND = "~"  # follows the name of every run
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -62,12 +59,10 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What came of looking at everything."""
 
-    digest: str
-    """The store's: kept elsewhere, it shows later that nothing up to now was rewritten."""
+    digest: str  # the store's: kept elsewhere, it shows later that nothing up to now was rewritten
     runs: int
     entries: int
-    pruned: int
-    """Entries whose matter was taken out; the chain holds without it."""
+    pruned: int  # entries whose matter was taken out; the chain holds without it
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -86,9 +81,8 @@ def verify(
     watch: Watch = lambda *_: None,
 ) -> Report:
     """Check one run or the whole store; with `expect`, also against a digest kept from before, and
-    with `seen`, against what was seen of the store here.
-
-    A run that is not where it was written follows the digest that it brought along.
+    with `seen`, against what was seen of the store here. A run that is not where it was written
+    follows the digest that it brought along.
     """
     with store.snapshot():
         check = _Check(store)
@@ -113,10 +107,9 @@ def verify(
 
 
 def store_digest(store: Store, upto: int | None = None) -> str:
-    """One digest over the last entries of all runs, at a moment that it names.
-
-    It begins with the number of the newest entry, so that a store that has grown since can still
-    be brought back to that moment and compared.
+    """One digest over the last entries of all runs, at a moment that it names. It begins with the
+    number of the newest entry, so that a store that has grown since can still be brought back to
+    that moment and compared.
     """
     made, newest = sha256(), 0
     for run, n, last, seq in store.heads(upto):
@@ -133,17 +126,14 @@ class _Check:
         self.missing: set[str] = set()
         self.needed: set[str] = set()
         """Documents that have to be there, and are looked for with others."""
-        self.names: dict[str, int] = {}
-        """The same for names: the newest run that has one."""
+        self.names: dict[str, int] = {}  # the same for names: the newest run that has one
         self.prunes = list(_recorded_prunes(store))
         self.heads, self.newest = sha256(), 0
         """Of the last entries of all runs, what `store_digest` makes of them."""
-        self.began = 0
-        """Where the newest run began, of those that were seen."""
+        self.began = 0  # where the newest run began, of those that were seen
         self.every: Iterator[tuple[str, Iterator[Entry]]] = iter(())
         """All entries, run by run, where everything is checked."""
-        self.ahead: tuple[str, list[Entry]] = (_BEYOND, [])
-        """Those of them that were read last."""
+        self.ahead: tuple[str, list[Entry]] = (_BEYOND, [])  # those of them that were read last
 
     @property
     def digest(self) -> str:
@@ -265,11 +255,10 @@ class _Check:
         return began
 
     def _prunes(self, row: Run, pruned: list[int], bodies: list[AnyBody], *, at_home: bool) -> None:
-        """Whether texts are missing that no prune takes, or that none on record took.
-
-        Of a run that was written elsewhere, the record is there. What could not be read when a
-        damaged store was recovered is told in the run itself. A copy of another store's run is
-        pruned as a whole, once a newer one has taken its place.
+        """Whether texts are missing that no prune takes, or that none on record took. Of a run that
+        was written elsewhere, the record is there. What could not be read when a damaged store was
+        recovered is told in the run itself. A copy of another store's run is pruned as a whole,
+        once a newer one has taken its place.
         """
         lost = {n for body in bodies if isinstance(body, Noted) for n in body.lost}
         prunes = {prune.keep for prune in self.prunes if may_prune(row, prune)}
@@ -303,7 +292,7 @@ class _Check:
             self._problem(self.store.missing)
             return
         anchors = self.store.keeper.read_all() if self.store.keeper is not None else []
-        for verified in {anchor.verified for anchor in anchors} - {NONE}:
+        for verified in {anchor.verified for anchor in anchors} - {UNVERIFIED}:
             moment = _moment(verified)
             if not self._had(verified, made):
                 text = f"what was verified here up to entry {moment} is not what is there now"
@@ -314,7 +303,7 @@ class _Check:
     def _had(self, digest: str, made: str) -> bool:
         """Whether the store, or its newest entry, had this digest at the moment that it names."""
         moment = _moment(digest)
-        if digest in (made, EMPTY, f"{moment}-{self.store.digest_at(moment)}"):
+        if digest in (made, EMPTY_STORE, f"{moment}-{self.store.digest_at(moment)}"):
             return True
         return store_digest(self.store, moment) == digest
 
@@ -341,3 +330,44 @@ def _bears(began: bytes | None, name: str) -> bool:
         body = read_body(began or b"")
         return isinstance(body, Began) and body.name == name
     return False
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """What is to be pruned."""
+
+    before: str  # runs that ended before that moment
+    keep: Keep = "answers"
+    project: str | None = None  # of one project, or of all
+
+
+def may_prune(row: Run, wanted: Wanted) -> bool:
+    """Whether a prune reaches a run: one of its project that was over before that moment."""
+    over = row.status != "waiting" and row.since < wanted.before
+    return over and row.flow not in RECORDS and wanted.project in (None, row.project)
+
+
+def is_prunable(flow: str, body: AnyBody, keep: Keep) -> bool:
+    """Whether the matter of an entry goes: prompts and outputs do, and decisions stay. What the
+    house did itself is an order, not a prompt. Answers, notes and ends are the words of whoever
+    decided; they stay unless only codes are to be kept.
+    """
+    if isinstance(body, Called):
+        return not body.deed
+    retold = isinstance(body, Ended) and flow in RETOLD and body.status in ("done", "failed")
+    return retold or keep == "codes" or not isinstance(body, Answered | Noted | Ended)
+
+
+def find_needed(began: Began, entries: Iterable[Entry]) -> set[str]:
+    """The documents that a run needs: what it began with, as long as anything said in it is left.
+    What the house did itself is left in any case and says nothing. Attachments are needed as long
+    as the arguments are there that name them.
+    """
+    left = {entry.kind for entry in entries if entry.matter is not None}
+    return {
+        digest
+        for name, digest in began.documents.items()
+        if ("began" in left if name.startswith(MARK) else left - {"called"})
+    }
+
+
+_ANY = Wanted(_BEYOND)  # a prune that reaches every run that any can

@@ -1,10 +1,10 @@
-"""A question for a person, the values and files that go with it, and what came back."""
+"""What is decided about, a question for a person, what goes with it, and what came back."""
 
-from __future__ import annotations
-
+# Annotations are no texts here: msgspec would compile each of them whenever a program starts.
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -12,8 +12,8 @@ from quandary.model.calls import Assignment
 from quandary.model.text import shorten
 from quandary.model.tree import Extra
 
-MARK = "@"
-"""What the names of attachments begin with among the documents of a run."""
+_RECOMMENDED = re.compile(r"\s*[(\[]\s*recommended\s*[)\]]\s*\Z", re.IGNORECASE)
+MARK = "@"  # what the names of attachments begin with among the documents of a run
 Shape = Literal["text", "markdown", "diff", "json", "csv", "image", "pdf", "file"]
 
 
@@ -21,19 +21,16 @@ class Attachment(msgspec.Struct, frozen=True, omit_defaults=True):
     """A file that was attached to a run; what is in it is kept once for each digest."""
 
     name: str
-    digest: str
-    """The SHA-256 of what is in it."""
+    digest: str  # the SHA-256 of what is in it
     size: int
     shape: Shape = "text"
 
     @property
     def is_text(self) -> bool:
-        """Whether it has lines."""
         return self.shape not in ("image", "pdf", "file")
 
     @property
     def told(self) -> str:
-        """The name, how large it is, and what it is known by."""
         return f"{self.name} ({tell_size(self.size)}, sha256 {self.digest[:12]}…)"
 
 
@@ -51,18 +48,15 @@ class Annotation(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _SAID = r"(?P<line>\d{1,7})[: \t]\s*(?P<text>\S.*)"
-_MARKED = re.compile(rf"\s*@(?P<file>\S.*?):{_SAID}")
-_UNMARKED = re.compile(rf"\s*(?:@?(?P<file>\S.*?):)?{_SAID}")
+_MARKED = rf"\s*@(?P<file>\S.*?):{_SAID}"
+_UNMARKED = rf"\s*(?:@?(?P<file>\S.*?):)?{_SAID}"
 
 
 def read_annotations(text: str, file: str = "") -> tuple[list[Annotation], str]:
-    """The remarks among the lines of a text, and the rest of it.
-
-    One is `@plan.md:12 too short`; about a file that is known already, `12: too short` will do.
-    """
+    """The remarks among the lines of a text, `@plan.md:12 …` or `12: …`, and the rest of it."""
     found, rest = [], []
     for line in text.splitlines():
-        remark = (_UNMARKED if file else _MARKED).fullmatch(line[:10_000])
+        remark = re.fullmatch(_UNMARKED if file else _MARKED, line[:10_000])
         if remark:
             about = remark["file"] or file
             found.append(Annotation(about, int(remark["line"]), remark["text"].strip()))
@@ -96,7 +90,6 @@ class Field(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def label(self) -> str:
-        """What people call it."""
         return str(self.schema.get("title") or self.name)
 
     @property
@@ -120,7 +113,6 @@ def read_defaults(fields: Iterable[Field]) -> dict[str, Any]:
 
 
 def find_changes(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that are not the defaults."""
     usual = read_defaults(fields)
     return {n: v for n, v in values.items() if n not in usual or usual[n] != v}
 
@@ -132,12 +124,9 @@ def shown(value: object) -> str:
 
 
 Kind = Literal["transition", "advisory"]
-Required = Literal["", "person"]
-"""Who has to answer: only a person themselves, or, with nothing, also somebody on their behalf."""
-MORE = "…"
-"""The code of the choice that leads to the next page."""
-BACK = "<"
-"""The code of the choice that leads one level up; before another code, a level further up."""
+Required = Literal["", "person"]  # only a person themselves, or also on their behalf
+MORE = "…"  # the code of the choice that leads to the next page
+BACK = "<"  # the choice that leads one level up; before another code, a level further up
 
 
 class Item(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -148,21 +137,22 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     title: str = ""
     context: str = ""
     question: str = ""
-    fields: dict[str, str] = {}
-    """Whatever else the caller knows of it; fills `{slots}` in questions."""
+    fields: dict[str, str] = {}  # whatever else the caller knows; fills `{slots}`
+
+    @property
+    def name(self) -> str:
+        """What people know it by."""
+        return self.title or self.label or self.id
 
 
 class Choice(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """An option as it is shown, or as typed text may name it."""
 
-    code: str
-    """Its path from the level that is asked about: `OK`, or `OTH/RWK` behind Other."""
+    code: str  # its path from the level that is asked about: `OK`, or `OTH/RWK` behind Other
     label: str
     description: str = ""
-    branch: bool = False
-    """Choosing it leads to a further question."""
-    recommended: bool = False
-    """Whoever asks would choose it."""
+    branch: bool = False  # choosing it leads to a further question
+    recommended: bool = False  # whoever asks would choose it
     also: tuple[str, ...] = ()
     """What else names it, where it is an action: its letter, and wordings of which a reply may have
     the first word; behind one that ends with `…`, anything may follow."""
@@ -174,16 +164,14 @@ class Choice(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return f"{label} (recommended)" if self.recommended else label
 
 
-YES, NO = "YES", "NO"
-"""The codes of the two answers to a suggestion."""
+YES, NO = "YES", "NO"  # the codes of the two answers to a suggestion
 
 
 class Suggestion(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a reply to a question may mean, with as much of the question as tells it."""
 
     codes: tuple[str, ...]
-    words: str = ""
-    """What was written, where it is kept if the suggestion is declined."""
+    words: str = ""  # what was written, where it is kept if the suggestion is declined
     id: str = ""
     text: str = ""
 
@@ -194,11 +182,9 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     key: str
     header: str
     text: str
-    choices: tuple[Choice, ...]
-    """What is shown, in order; Other is the host's own and always there."""
+    choices: tuple[Choice, ...]  # what is shown, in order; Other is the host's own and always there
     multi: bool = False
-    item: str = ""
-    """The id of the item it is about."""
+    item: str = ""  # the id of the item it is about
     title: str = ""
     named: tuple[Choice, ...] = ()
     """What typed text may name beside what is shown: options of other pages, and those behind
@@ -206,8 +192,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     above: tuple[Choice, ...] = ()
     """The way up (`<`) and the options of the levels above (`<OK`, `<<OK`), which typed text may
     name where it means nothing of the level itself."""
-    menu: bool = False
-    """Whether there is anything behind Other."""
+    menu: bool = False  # whether there is anything behind Other
     outright: tuple[str, ...] = ()
     """Codes that only a name, the word that the label begins with, or a number picks: at a gate,
     what moves a phase. The names of phases in such labels tell nothing."""
@@ -215,31 +200,22 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What is to be typed, where a value is asked for: it is read as nothing else, and a blank
     leaves it out."""
     extras: tuple[Extra, ...] = ()
-    keywords: dict[str, str] = {}
-    """Words that lead to another tree, case folded, and the names of those trees."""
-    gathered: tuple[str, ...] = ()
-    """Codes that were added to a multi-select answer before."""
+    keywords: dict[str, str] = {}  # words, case folded, and the trees that they lead to
+    gathered: tuple[str, ...] = ()  # codes that were added to a multi-select answer before
     root: bool = True
-    id: str = ""
-    """What preferences and statistics know the question by; the same in every run."""
-    chain: bool = False
-    """It is part of a split, so that no preference ever decides it."""
-    confirms: Suggestion | None = None
-    """It asks whether that is what the person meant; Yes and No come before other names."""
+    id: str = ""  # what preferences and statistics know the question by; the same in every run
+    chain: bool = False  # it is part of a split, so that no preference ever decides it
+    confirms: Suggestion | None = None  # it asks whether that is what the person meant
     fields: tuple[Field, ...] = ()
     """Values that the answer carries; each stands as its default says until somebody changes it."""
-    filled: dict[str, Any] = {}
-    """Those that were changed already, at an earlier showing."""
+    filled: dict[str, Any] = {}  # those that were changed already, at an earlier showing
     template: str = ""
     """The text with the names of slots in place of values without a space, which can differ from
     one asking to the next; nothing where that is the text itself."""
 
     @property
     def decidable(self) -> bool:
-        """Whether a preference could decide it at all; most recommend nothing.
-
-        Values differ from one asking to the next, so that somebody has to see them.
-        """
+        """Whether a preference could decide it at all: one recommendation and no values."""
         known = bool(self.id) and not self.chain and not self.fields
         return known and any(c.recommended for c in self.choices)
 
@@ -250,21 +226,19 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     @property
     def recommended(self) -> tuple[str, ...]:
-        """The codes of all that is recommended, on whichever page."""
         return tuple(choice.code for choice in self.options if choice.recommended)
 
     @property
     def content(self) -> tuple[object, ...]:
-        """What a preference is bound to: the question, and each option with its recommendation.
-
-        On which page of a host's box an option stands is no part of it. A phrase that says what it
-        is about is one, where the question leaves that to its header.
+        """What a preference is bound to: the question, and each option with its recommendation. On
+        which page of a host's box an option stands is no part of it. A phrase that says what it is
+        about is one, where the question leaves that to its header.
         """
         options = sorted((c.code, c.shown, c.description) for c in self.options)
         about = (self.title,) if " " in self.title and self.title not in self.text else ()
         return self.template or self.text, self.multi, options, *about
 
-    def settle(self, answer: Answer) -> Answer:
+    def settle(self, answer: "Answer") -> "Answer":
         """What an answer comes to: a Yes to a suggestion is that, and a No the words it was for."""
         if self.confirms is not None and answer.picked == (YES,):
             return msgspec.structs.replace(answer, picked=self.confirms.codes)
@@ -278,6 +252,12 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return (*(c for c in self.choices if c.code != MORE), *self.named)
 
     @property
+    def behind_other(self) -> str:
+        """The code that opens the menu behind Other beside ticks; nothing where there is none."""
+        parts = (choice.code.partition("/") for choice in self.named if self.menu)
+        return next((code for code, slash, _ in parts if slash), "")
+
+    @property
     def every(self) -> tuple[Choice, ...]:
         """All that a reply can name, also what leads to other pages and levels."""
         return (*self.choices, *self.named, *self.above)
@@ -287,15 +267,18 @@ def question_from_options(
     question: str, options: list[dict[str, Any]], multi: bool = False
 ) -> Question:
     """A question made of a text and options as `{"code", "label", "description"}`."""
-    choices = tuple(
-        Choice(
-            code=str(option.get("code") or option.get("label") or number),
-            label=str(option.get("label") or option.get("code") or ""),
-            description=str(option.get("description") or ""),
-        )
-        for number, option in enumerate(options, 1)
-    )
-    return Question(key="", header="", text=question, choices=choices, multi=multi)
+    choices = []
+    for number, option in enumerate(options, 1):
+        label, recommended = split_label(str(option.get("label") or option.get("code") or ""))
+        code, description = option.get("code") or label or number, option.get("description") or ""
+        choices.append(Choice(str(code), label, str(description), recommended=recommended))
+    return Question(key="", header="", text=question, choices=tuple(choices), multi=multi)
+
+
+def split_label(text: str) -> tuple[str, bool]:
+    """A label as it is shown, and whether `(recommended)` stands behind it."""
+    label, marks = _RECOMMENDED.subn("", text)
+    return label or text, bool(marks and label)
 
 
 class Note(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
@@ -310,10 +293,8 @@ class Preamble(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What a person reads before the questions: enough to answer without opening a file."""
 
     context: str
-    blocks: tuple[str, ...] = ()
-    """One for each item that has a context of its own."""
-    why: str = ""
-    """Why a question is back."""
+    blocks: tuple[str, ...] = ()  # one for each item that has a context of its own
+    why: str = ""  # why a question is back
     extras: tuple[Extra, ...] = ()
     hints: str = ""
 
@@ -337,16 +318,12 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="ask"):
     kind: Kind
     preamble: Preamble
     questions: tuple[Question, ...]
-    notes: tuple[Note, ...] = ()
-    """What happened since the Ask before."""
+    notes: tuple[Note, ...] = ()  # what happened since the Ask before
     require: Required = ""
-    back: bool = False
-    """Something of it was shown before, so that somebody is at it and no preference decides it."""
-    assignment: Assignment | None = None
-    """Which part of a walk it is."""
+    back: bool = False  # some of it was shown before, so that no preference decides it
+    assignment: Assignment | None = None  # which part of a walk it is
 
     def question(self, key: str) -> Question | None:
-        """The question of that key."""
         return next((q for q in self.questions if q.key == key), None)
 
 
@@ -359,35 +336,23 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What was meant in reply to one question. With nothing in it, Other was left blank."""
 
     key: str
-    picked: tuple[str, ...] = ()
-    """Codes of choices."""
-    text: str | None = None
-    """The person's own words, where they are the answer."""
-    comment: str | None = None
-    """What the person said beside a pick."""
+    picked: tuple[str, ...] = ()  # codes of choices
+    text: str | None = None  # the person's own words, where they are the answer
+    comment: str | None = None  # what the person said beside a pick
     prefix: Prefix | None = None
-    argument: str = ""
-    """What stood behind the prefix."""
-    extra: str = ""
-    """The letter of an extra."""
-    tree: str = ""
-    """The name of another tree that the text asked for."""
+    argument: str = ""  # what stood behind the prefix
+    extra: str = ""  # the letter of an extra
+    tree: str = ""  # the name of another tree that the text asked for
     among: tuple[str, ...] = ()
     """Codes that the text fits equally well, so that it has to be asked which, or whether."""
     proposed: tuple[str, ...] = ()
     """Codes that somebody thinks that the text means; the person is asked whether it does."""
-    values: dict[str, Any] = {}
-    """What was filled in that differs from what stood there."""
-    annotations: tuple[Annotation, ...] = ()
-    """Remarks on lines of what was shown."""
-    barred: dict[str, str] = {}
-    """Codes that the text cannot mean, as our reader sees it, and why."""
-    advice: str = ""
-    """What an agent says to a question of the person's; it is no answer to ours."""
-    offers: tuple[Extra, ...] = ()
-    """Further extras that come with the advice."""
-    raw: str | None = None
-    """The text as it was typed, kept beside its reading."""
+    values: dict[str, Any] = {}  # what was filled in that differs from what stood there
+    annotations: tuple[Annotation, ...] = ()  # remarks on lines of what was shown
+    barred: dict[str, str] = {}  # codes that the text cannot mean, as our reader sees it, and why
+    advice: str = ""  # what an agent says to a question of the person's; it is no answer to ours
+    offers: tuple[Extra, ...] = ()  # further extras that come with the advice
+    raw: str | None = None  # the text as it was typed, kept beside its reading
 
     @property
     def blank(self) -> bool:
@@ -418,23 +383,19 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return () if any(code in self.barred for code in self.suggested) else self.suggested
 
 
-Hand = tuple[str, str]
-"""Who gave an answer, and through what."""
+Hand = tuple[str, str]  # who gave an answer, and through what
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="reply"):
     """The answers to the questions of one Ask; a question without one is asked again."""
 
     answers: tuple[Answer, ...]
-    hands: tuple[Hand, ...] = ()
-    """Whose the answers are, in their order; the driver says so, and nobody else."""
+    hands: tuple[Hand, ...] = ()  # whose the answers are, in their order, by the driver
 
     def to(self, key: str) -> Answer | None:
-        """The answer to the question of that key."""
         return next((a for a in self.answers if a.key == key), None)
 
     def hand_of(self, key: str) -> Hand | None:
-        """Whose the answer to the question of that key is."""
         of_each = zip(self.answers, self.hands, strict=False)
         return next((hand for answer, hand in of_each if answer.key == key), None)
 
@@ -451,8 +412,7 @@ class Reading(msgspec.Struct, frozen=True, omit_defaults=True):
 
     kind: Literal["pick", "ambiguous", "own-words", "prefix", "extra", "tree", "blank"]
     codes: tuple[str, ...] = ()
-    matched: str = ""
-    """The label or text that it was matched to, for telling the person."""
+    matched: str = ""  # the label or text that it was matched to, for telling the person
     comment: str | None = None
     prefix: Prefix | None = None
     argument: str = ""
@@ -462,10 +422,9 @@ class Reading(msgspec.Struct, frozen=True, omit_defaults=True):
     def answer(self, key: str, text: str) -> Answer:
         """The answer that a reply with this text gives."""
         raw = text or None
-        if self.kind == "own-words":
-            return Answer(key, text=text.strip(), raw=raw)
-        if self.kind == "ambiguous":
-            return Answer(key, among=self.codes, text=text.strip(), raw=raw)
+        if self.kind in ("own-words", "ambiguous"):
+            among = self.codes if self.kind == "ambiguous" else ()
+            return Answer(key, among=among, text=text.strip(), raw=raw)
         same = ("comment", "prefix", "argument", "extra", "tree")
         taken: dict[str, Any] = {name: getattr(self, name) for name in same}
         return Answer(key, picked=self.codes, raw=raw, **taken)
@@ -480,3 +439,95 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 Result = dict[str, Any]
+
+
+Bucket = Literal["include", "defer", "cut"]
+BUCKETS: tuple[Bucket, ...] = get_args(Bucket)
+
+
+class Candidate(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One of the options that somebody has to decide about."""
+
+    key: str
+    title: str
+    scope: str = ""  # what it takes in
+    cost: str = ""
+    requires: tuple[str, ...] = ()  # the keys of those that it cannot do without
+    conflicts: tuple[str, ...] = ()  # keys that it cannot go with; one side is enough
+    recommend: Bucket | None = None
+    because: str = ""
+
+    @property
+    def name(self) -> str:
+        """Key and title, for use in a sentence."""
+        title = " ".join(self.title.split())
+        return title if title == self.key else f"{self.key} “{title}”"
+
+
+def problem(candidates: Sequence[Candidate]) -> str:
+    """Why a list cannot be decided about, naming the entry; nothing where it can."""
+    if not candidates:
+        return "there are no options in it; give at least one"
+    for number, text in chain(_unnamed(candidates), _twice(candidates), _astray(candidates)):
+        key = " ".join(candidates[number - 1].key.split())
+        return f"entry {number} ({key}): {text}" if key else f"entry {number}: {text}"
+    circle = _circle({c.key: c.requires for c in candidates})
+    if circle:
+        number = [c.key for c in candidates].index(circle[0]) + 1
+        way = " requires ".join([*circle, circle[0]])
+        return f"entry {number} ({circle[0]}): it requires itself in the end ({way})"
+    return ""
+
+
+def _unnamed(candidates: Sequence[Candidate]) -> Iterator[tuple[int, str]]:
+    for number, candidate in enumerate(candidates, 1):
+        key = candidate.key
+        if not key.strip():
+            yield number, "its key is missing; give it a short one, such as E1"
+        elif key == MORE or key != " ".join(key.split()):
+            yield number, "its key cannot be typed; give it a short one on one line, such as E1"
+        if not candidate.title.strip():
+            yield number, "its title is missing; say in a few words what it is"
+
+
+def _twice(candidates: Sequence[Candidate]) -> Iterator[tuple[int, str]]:
+    """Typed text names keys in any case, so that case alone tells no two of them apart."""
+    first: dict[str, int] = {}
+    for number, candidate in enumerate(candidates, 1):
+        before = first.setdefault(candidate.key.casefold(), number)
+        if before != number:
+            key = candidates[before - 1].key
+            yield number, f"entry {before} has the key {key} too; each needs its own"
+
+
+def _astray(candidates: Sequence[Candidate]) -> Iterator[tuple[int, str]]:
+    known = {c.key for c in candidates}
+    for number, candidate in enumerate(candidates, 1):
+        for field in ("requires", "conflicts"):
+            for key in getattr(candidate, field):
+                if key == candidate.key:
+                    yield number, f"{field} names the entry itself"
+                elif key not in known:
+                    yield number, f"{field} names {key!r}, which is not the key of any entry"
+        for key in candidate.requires:
+            if key in candidate.conflicts:
+                yield number, f"it requires {key} and conflicts with it; only one of the two can be"
+
+
+def _circle(requires: dict[str, tuple[str, ...]]) -> list[str]:
+    """Keys of which each requires the next, and the last one the first."""
+    done: set[str] = set()
+    for start, first in requires.items():
+        way: dict[str, Iterator[str]] = {} if start in done else {start: iter(first)}
+        while way:
+            key = next(reversed(way))
+            needed = next(way[key], None)
+            if needed is None:
+                del way[key]
+                done.add(key)
+            elif needed in way:
+                keys = list(way)
+                return keys[keys.index(needed) :]
+            elif needed not in done:
+                way[needed] = iter(requires[needed])
+    return []

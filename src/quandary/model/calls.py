@@ -1,14 +1,12 @@
 """What a flow asks of programs and of the house itself, and what came of it."""
 
-from __future__ import annotations
-
+# Annotations are no texts here: msgspec would compile each of them whenever a program starts.
 import re
 from typing import Any, Literal
 
 import msgspec
 
-Expects = Literal["process", "decision", "validation"]
-"""The kinds of response that a prompt can ask for."""
+Expects = Literal["process", "decision", "validation"]  # what a prompt can ask for
 
 
 class Process(msgspec.Struct, frozen=True, omit_defaults=True, tag="process"):
@@ -23,12 +21,10 @@ class Process(msgspec.Struct, frozen=True, omit_defaults=True, tag="process"):
 class Decision(msgspec.Struct, frozen=True, omit_defaults=True, tag="decision"):
     """A route was chosen."""
 
-    answer: str
-    """The choice in the agent's own spelling."""
+    answer: str  # the choice in the agent's own spelling
     choices: tuple[str, ...] = ()
     reasons: str = ""
-    route: str = ""
-    """The route that the answer names, as the chart spells it."""
+    route: str = ""  # the route that the answer names, as the chart spells it
 
 
 class Validation(msgspec.Struct, frozen=True, omit_defaults=True, tag="validation"):
@@ -47,10 +43,9 @@ _TEXTS = {"type": "array", "items": _TEXT}
 
 
 def schema(expects: Expects, routes: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The JSON Schema of a response, for agents that can be held to one.
-
-    Every key is required and no other is allowed, because some agents refuse anything looser; and
-    there is no `format`, because some then drop the response without a word.
+    """The JSON Schema of a response, for agents that can be held to one. Every key is required and
+    no other is allowed, because some agents refuse anything looser; and there is no `format`,
+    because some then drop the response without a word.
     """
     properties: dict[str, Any]
     if expects == "process":
@@ -62,16 +57,11 @@ def schema(expects: Expects, routes: tuple[str, ...] = ()) -> dict[str, Any]:
     else:
         flags = ("fully_completed", "partially_completed", "should_retry")
         properties = {**dict.fromkeys(flags, _FLAG), "warnings": _TEXTS}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    closed = {"required": list(properties), "additionalProperties": False}
+    return {"type": "object", "properties": properties, **closed}
 
 
-HUMAN = "HUMAN"
-"""The codename that stands for a person."""
+HUMAN = "HUMAN"  # the codename that stands for a person
 _LOOSE = re.compile(r"[\s_-]+")
 
 
@@ -95,8 +85,7 @@ class Assignment(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     page: str
     step: str
-    visit: int
-    """The number of the visit to the step, from 1."""
+    visit: int  # the number of the visit to the step, from 1
     name: str
     """What it is called at this visit: `run`, `retry-1`, `validate-2`, `vote-3`; however often it
     is shown or called."""
@@ -115,18 +104,13 @@ goes on, or nothing where it has just begun."""
 class Stopped(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where an agent stopped in the middle: it wants to use a tool, and somebody is to be asked."""
 
-    session: str
-    """By what its program resumes it."""
-    id: str
-    """Its program's own name for this use of the tool."""
+    session: str  # by what its program resumes it
+    id: str  # its program's own name for this use of the tool
     tool: str
-    input: str = "{}"
-    """A JSON object."""
-    folder: str = ""
-    """Where it works, and can be resumed."""
+    input: str = "{}"  # a JSON object
+    folder: str = ""  # where it works, and can be resumed
     machine: str = ""
-    nonce: str = ""
-    """What its response is known by."""
+    nonce: str = ""  # what its response is known by
 
 
 class Resumption(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -134,10 +118,8 @@ class Resumption(msgspec.Struct, frozen=True, omit_defaults=True):
 
     stopped: Stopped
     allow: bool
-    message: str = ""
-    """Why it may not use the tool."""
-    input: str = ""
-    """With what it uses the tool: with the answers, or as it was shown or changed."""
+    message: str = ""  # why it may not use the tool
+    input: str = ""  # with what it uses the tool: with the answers, or as it was shown or changed
 
 
 class Call(msgspec.Struct, frozen=True, omit_defaults=True, tag="call"):
@@ -146,20 +128,13 @@ class Call(msgspec.Struct, frozen=True, omit_defaults=True, tag="call"):
     key: str
     agent: str
     prompt: str
-    expects: Expects | None = None
-    """The kind of response that the prompt asks for; without one, any text will do."""
-    routes: tuple[str, ...] = ()
-    """What a decision can be answered with."""
-    timeout: float | None = None
-    """Seconds; without it, those of the settings."""
-    assignment: Assignment | None = None
-    """Which part of a walk it is."""
-    about: str = ""
-    """What it is for, in words for whoever watches."""
-    changes: bool = False
-    """Whether the agent may change things for it, whatever the settings say."""
-    resumes: Resumption | None = None
-    """The session that goes on with it; it has had its prompt."""
+    expects: Expects | None = None  # what the prompt asks for; without, any text will do
+    routes: tuple[str, ...] = ()  # what a decision can be answered with
+    timeout: float | None = None  # seconds; without it, those of the settings
+    assignment: Assignment | None = None  # which part of a walk it is
+    about: str = ""  # what it is for, in words for whoever watches
+    changes: bool = False  # whether the agent may change things for it, whatever the settings say
+    resumes: Resumption | None = None  # the session that goes on with it; it has had its prompt
 
 
 class Output(msgspec.Struct, frozen=True, omit_defaults=True, tag="output"):
@@ -168,23 +143,16 @@ class Output(msgspec.Struct, frozen=True, omit_defaults=True, tag="output"):
     key: str
     text: str = ""
     error: str = ""
-    meaning: Meaning | None = None
-    """The response that was found in the text when it came, if one was expected."""
-    problem: str = ""
-    """Why none was found, in words for the agent."""
+    meaning: Meaning | None = None  # the response that was found in the text, if any
+    problem: str = ""  # why none was found, in words for the agent
     stderr: str = ""
-    status: int | None = None
-    """The exit status; below zero the signal that ended it; nothing if it never started."""
+    status: int | None = None  # the exit status, or below zero the signal that ended it
     seconds: float = 0.0
-    tokens: int | None = None
-    """How many it says that it used."""
-    truncated: bool = False
-    """It printed more than is kept; the middle is missing."""
+    tokens: int | None = None  # how many it says that it used
+    truncated: bool = False  # it printed more than is kept; the middle is missing
     timed_out: bool = False
-    interrupted: bool = False
-    """Whoever ran it was gone before it ended; nobody knows what it did."""
-    stopped: Stopped | None = None
-    """It is not done: it waits for what a person says."""
+    interrupted: bool = False  # whoever ran it was gone before it ended; nobody knows what it did
+    stopped: Stopped | None = None  # it is not done: it waits for what a person says
 
 
 class Do(msgspec.Struct, frozen=True, omit_defaults=True, tag="do"):
@@ -195,8 +163,7 @@ class Do(msgspec.Struct, frozen=True, omit_defaults=True, tag="do"):
     argument: str = ""
 
 
-READING = frozenset({"read-file", "list-artifacts"})
-"""Deeds that change nothing."""
+READING = frozenset({"read-file", "list-artifacts"})  # deeds that change nothing
 
 
 class Done(msgspec.Struct, frozen=True, omit_defaults=True, tag="done"):

@@ -19,11 +19,9 @@ Kind = Literal["process", "decision", "terminator", "subprocess", "connector"]
 """What a step is: see `Map.kind`."""
 SceneryKind = Literal["container", "group", "note"]
 
-QUIET: frozenset[Kind] = frozenset({"terminator", "connector"})
-"""Kinds of step at which nobody is called: the run goes on along the only way out, or ends."""
+QUIET: frozenset[Kind] = frozenset({"terminator", "connector"})  # nobody is called there
 STARTS = frozenset({"start", "begin", "start here", "begin here"})
-ENDS = STARTS | {"end", "stop", "finish", "exit"}
-"""What is written in a terminator that is nothing else."""
+ENDS = STARTS | {"end", "stop", "finish", "exit"}  # what says no more in a terminator
 LONGEST_NAME = 60
 FIELDS = (
     *("cli", "validate_cli", "retry_cli", "validate_prompt", "no_validation", "retries", "timeout"),
@@ -40,18 +38,13 @@ class Step(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
     said = ("id", "text", "shape", "tags", "metadata", "notes", "lane")
 
     id: str
-    text: str = ""
-    """What stands in the shape; what an agent or a person is asked to do."""
+    text: str = ""  # what stands in the shape; what an agent or a person is asked to do
     shape: Shape = "process"
     tags: tuple[str, ...] = ()
-    metadata: dict[str, str] = msgspec.field(default_factory=dict)
-    """The data fields of the shape, as they were written."""
-    notes: tuple[str, ...] = ()
-    """Further texts on the shape, and comments on it: for readers, not for agents."""
-    lane: str = ""
-    """The title of the lane or container that it stands in."""
-    line: int = 0
-    """Where it stands in its file, if that has lines."""
+    metadata: dict[str, str] = msgspec.field(default_factory=dict)  # fields as written
+    notes: tuple[str, ...] = ()  # further texts and comments: for readers, not for agents
+    lane: str = ""  # the title of the lane or container that it stands in
+    line: int = 0  # where it stands in its file, if that has lines
 
     @property
     def name(self) -> str:
@@ -91,7 +84,6 @@ class Step(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
         return (self.field("kind") or "").strip().casefold()
 
     def tagged(self, name: str) -> bool:
-        """Whether it has that tag, however that is spelt."""
         wanted = fold(name)
         return any(fold(tag) == wanted for tag in self.tags)
 
@@ -138,8 +130,7 @@ class Chart(Content, frozen=True, eq=False, omit_defaults=True, dict=True):
 
     name: str
     pages: tuple[Page, ...] = ()
-    start: str = ""
-    """The id of the page that a run begins on."""
+    start: str = ""  # the id of the page that a run begins on
 
     def page(self, name: str) -> Page | None:
         """The page of that name, or of that id; spelling aside as a last try."""
@@ -160,14 +151,10 @@ class Chart(Content, frozen=True, eq=False, omit_defaults=True, dict=True):
 
     @property
     def first(self) -> Page | None:
-        """The page that a run begins on."""
         return self._index.get(("id", self.start)) or next(iter(self.pages), None)
 
     def called(self, step: Step) -> Page | None:
-        """The page that a subprocess stands for: its field `page`, `chart` or `file`, or its text.
-
-        Any other step stands for itself.
-        """
+        """The page that a subprocess names in its field `page`, `chart` or `file`, or its text."""
         if step.shape != "subprocess":
             return None
         for name in (*map(step.field, ("page", "chart", "file")), step.text.strip()):
@@ -197,15 +184,13 @@ class Map:
         return self._out.get(step.id, [])
 
     def into(self, step: Step) -> list[Route]:
-        """The ways that lead to a step."""
         return self._in.get(step.id, [])
 
     def kind(self, step: Step) -> Kind:
-        """What a step is, by its ways out rather than by how it is drawn.
-
-        With several ways out it is a decision, otherwise a step that is done and goes on, whether
-        its only way out has a label or not. Terminators call nobody, nor do connectors and shapes
-        with nothing written in them. A subprocess that names a page runs that page.
+        """What a step is, by its ways out rather than by how it is drawn. With several ways out it
+        is a decision, otherwise a step that is done and goes on, whether its only way out has a
+        label or not. Terminators call nobody, nor do connectors and shapes with nothing written in
+        them. A subprocess that names a page runs that page.
         """
         if step.is_terminator:
             return "terminator"
@@ -228,7 +213,6 @@ class Map:
         return ways[0] if len(ways) == 1 else None
 
     def follow(self, route: Route) -> Step:
-        """The step that a way out leads to."""
         return self.steps[route.target]
 
     def named(self, name: str) -> list[Step]:
@@ -247,10 +231,7 @@ class Map:
 
     @property
     def starts(self) -> list[Step]:
-        """Where a run could begin: at the Start terminator, else at a step with no way in.
-
-        A way from a step to itself is no way in.
-        """
+        """Where a run could begin: at Start, else at a step with no way in but from itself."""
         first = {s.id for s in self.steps.values() if all(r.source == s.id for r in self.into(s))}
         ends = [s for s in self.steps.values() if s.is_terminator]
         return (
@@ -261,7 +242,6 @@ class Map:
 
     @property
     def start(self) -> Step | None:
-        """Where a run begins, if that is clear."""
         starts = self.starts
         return starts[0] if len(starts) == 1 else None
 
@@ -286,13 +266,11 @@ def folded(label: str) -> str:
 
 
 def loosened(label: str) -> str:
-    """A label without case and outer punctuation."""
     return folded(label).strip(_OUTER)
 
 
 DOUBTFUL_TASK = "terminator-task"
-SHOWN = 5
-"""How many shapes a message names before it only counts them."""
+SHOWN = 5  # how many shapes a message names before it only counts them
 _SLOT = re.compile(r"\{\{\s*steps\.([^{}]+)\.\w+\s*\}\}")
 
 
@@ -318,7 +296,6 @@ def check(chart: Chart) -> tuple[Problem, ...]:
 
 
 def named(step: Step) -> str:
-    """A step in a message."""
     return f"“{step.name}” ({_cut(step.id)})" if step.name != step.id else f"“{_cut(step.id)}”"
 
 
@@ -375,9 +352,6 @@ def _warning(rule: str, message: str, *steps: Step, line: int = 0) -> Problem:
     return msgspec.structs.replace(_error(rule, message, *steps, line=line), severity="warning")
 
 
-# -- lines -----------------------------------------------------------------------------------------
-
-
 def _doubles(page: Page) -> Iterator[Problem]:
     """Every shape has an id of its own."""
     known: dict[str, Step] = {}
@@ -431,10 +405,8 @@ def _ways(plan: Map, step: Step, ways: list[Route]) -> Iterator[Problem]:
         remedy = "write on it when it is taken"
         yield _error("label-missing", f"{message}; {remedy}", step, line=bare[0].line)
     elif len(ways) > 1 and step.is_terminator:
-        message = (
-            f"the terminator {named(step)} has {len(ways)} ways out, and nobody is asked there"
-        )
-        yield _error("terminator-choice", f"{message}; draw a decision after it", step)
+        message = f"the terminator {named(step)} has {len(ways)} ways out, and nobody is asked"
+        yield _error("terminator-choice", f"{message} there; draw a decision after it", step)
     elif ways and step.has_doubtful_task:
         yield _doubtful_task(plan, step)
     if step.shape == "decision" and len(ways) < 2:
@@ -450,9 +422,6 @@ def _ways(plan: Map, step: Step, ways: list[Route]) -> Iterator[Problem]:
             message = f"two ways out of {named(step)} are labelled “{_cut(route.label)}”"
             message = f"{message} (to {targets}); each needs a label of its own"
             yield _error("duplicate-route", message, step, line=route.line)
-
-
-# -- steps -----------------------------------------------------------------------------------------
 
 
 def _doubtful_task(plan: Map, step: Step) -> Problem:
@@ -486,9 +455,6 @@ def _slots(plan: Map, step: Step) -> Iterator[Problem]:
                 which = f"{len(fitting)} steps are" if fitting else "no step is"
                 message = f"{named(step)} uses {match[0]}, and {which} called {_cut(name)} here"
                 yield _warning("slot-unknown", message, step)
-
-
-# -- the whole -------------------------------------------------------------------------------------
 
 
 def _reach(plan: Map) -> Iterator[Problem]:
@@ -544,15 +510,13 @@ def _circles(chart: Chart, pages: list[Page]) -> Iterator[Problem]:
 
 
 def circles(onward: Mapping[str, Iterable[str]]) -> Iterator[list[str]]:
-    """Groups of those that lead to each other, each behind all the groups that it leads to.
-
-    This is Tarjan's way to find them, with a list in place of recursion, which would end early in
-    a chart of thousands of steps.
+    """Groups of those that lead to each other, each behind all the groups that it leads to. This is
+    Tarjan's way to find them, with a list in place of recursion, which would end early in a chart
+    of thousands of steps.
     """
     number: dict[str, int] = {}
     lowest: dict[str, int] = {}
-    standing: dict[str, None] = {}
-    """Those that have no group yet, in the order in which they were come to."""
+    standing: dict[str, None] = {}  # those without a group, as they were come to
     for first in onward:
         waiting = [] if first in number else [(first, iter(onward[first]))]
         while waiting:

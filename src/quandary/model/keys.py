@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._/-]")
 _UNSAFE_OR_LOW = re.compile(r"[^A-Za-z0-9./-]")
@@ -14,7 +15,7 @@ _CLEAR = re.compile(r"(?!.*_[0-9a-f]+_)[A-Za-z0-9._/-]*")
 def place(item: str, path: tuple[str, ...] = (), root: int | None = None) -> str:
     """A level of a tree, for an item: `1.3/2:OTH`; the second of several roots is `1.3/2:2.OTH`."""
     number = f"{root}." if root is not None else ""
-    return f"{_safe(item)}:{number}{'/'.join(_safe(code) for code in path)}"
+    return f"{_safe(item)}:{number}{'/'.join(map(_safe, path))}"
 
 
 def decision(number: int, part: str = "") -> str:
@@ -38,10 +39,7 @@ def within(key: str, name: str) -> str:
 
 
 def amended(key: str, number: int) -> str:
-    """What is asked after a run's second amendment, or its third: `1.3/2:OTH~a2`.
-
-    The same place was shown before the answer was changed, and a reply to that is none to this.
-    """
+    """What is asked after a run's second amendment, or its third: `1.3/2:OTH~a2`."""
     return f"{key}~a{number}" if number else key
 
 
@@ -63,8 +61,7 @@ def _distinct(text: str) -> str:
 LONGEST = 64
 NO_SKILL = "quandary"
 NO_SLUG = "option"
-RESERVED = ("meta", "conflict", "final", "revise", "rest", "more")
-"""Slugs of a split's own questions; no option has them."""
+RESERVED = ("meta", "conflict", "final", "revise", "rest", "more")  # a split's own slugs
 
 _SPLIT = "-split-"
 _VALID = re.compile(r"[a-z0-9-]{1,64}")
@@ -84,10 +81,13 @@ def is_split(text: str) -> bool:
 
 def slug(text: str) -> str:
     """Lower-case ASCII letters, digits and hyphens; nothing where no letter or digit is left."""
-    spelt = "".join(map(_spelt, unicodedata.normalize("NFC", text).casefold()))
+    spelt = text
+    if not text.isascii():
+        spelt = "".join(map(_spelt, unicodedata.normalize("NFC", text).casefold()))
     return _GAP.sub("-", spelt.lower()).strip("-")
 
 
+@lru_cache(maxsize=1024)  # many items of many runs are asked the same things
 def joined(*names: str) -> str:
     """The id of a question that is known by several names, one inside the other."""
     slugs = [found for name in names if (found := slug(name))]
@@ -95,10 +95,9 @@ def joined(*names: str) -> str:
 
 
 class SplitIds:
-    """`<skill>-split-<slug>` for every option of a split, and for its own questions.
-
-    The reserved slugs are never an option's. The options come next, in their order: those that
-    would be alike get `-2`, `-3`. Further questions of the split take what the options left.
+    """`<skill>-split-<slug>` for every option of a split, and for its own questions. The reserved
+    slugs are never an option's. The options come next, in their order: those that would be alike
+    get `-2`, `-3`. Further questions of the split take what the options left.
     """
 
     def __init__(self, skill: str, keys: Iterable[str], further: Iterable[str] = ()) -> None:

@@ -15,10 +15,9 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from itertools import takewhile
-
-import msgspec
 
 _LONGEST = 100_000
 """As much of a text as is looked at; nobody reads a longer one before saying yes to it."""
@@ -28,17 +27,15 @@ _SIGNS = frozenset(".,;:!?\n")
 _TURNING = frozenset(("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"))
 _ADJECTIVES = ("able", "ible", "ed", "ent", "ant", "ar", "al", "ic", "ive", "ly", "ful", "less")
 _REST = frozenset(("to", "into", "with", "from", "at", "by", "as"))
-_APART = 6
-"""How many words may stand between a deed and what it is done to."""
-_BEFORE = 4
-"""The same where the thing comes first: “the key should be rotated”."""
-_AROUND = 80
-"""So many characters hold that many words."""
+_APART = 6  # how many words may stand between a deed and what it is done to
+_BEFORE = 4  # the same where the thing comes first: “the key should be rotated”
+_AROUND = 80  # so many characters hold that many words
 _LINE = r"\s*([a-z][a-z0-9._-]*)\s+(?:\S+\s+){0,6}?(?:-{1,2}[A-Za-z]|\S*[/=:@*]\S|\d+\s*$)"
 """What looks like a line for a shell: a small word, and flags, paths or values behind it."""
 
 _RAW = (
-    r"\bcheckout\s+(?:--|\.|-f)|\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|>\s*/(?:etc|dev|proc|sys|boot|usr)"
+    r"\bcheckout\s+(?:--|\.|-f)|\b(?:branch|checkout|switch)\s+(?:\S+\s+){0,3}-[fBCM]\b"
+    r"|\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b|>\s*/(?:etc|dev|proc|sys|boot|usr)"
     r"|>\s*\S*\.ssh/|\bpush\s+\S+\s+[:+]\S|^\s*>\s*[/~]\S|(?:^|\s):\s*>\s*\S"
     r"|(?i:\s-i\S*\s.*\s/(?:etc|boot|usr|root)/)"
     r"|(?i:\b(?:edit|chang|modif|writ|append|replac|add|updat)\w*\s.{0,60}(?<!\S)/(?:etc|boot|usr|root)/)"
@@ -69,83 +66,152 @@ _TURNED = (
 """What is turned on or off reads as enabled or disabled, whatever stands between."""
 _MONEY_SIGN = r"[$€£¥₿]\s?\d|\d\s?[€£¥₿]"
 
-# -- what is known of words ------------------------------------------------------------------------
 
-
-class Deed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that is done, and the things that it must not be done to unasked."""
-
-    verbs: str
-    things: str
-    near: bool = False
-
-
-class Lists(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`one_way.toml`, where each list says what it is for."""
-
-    words: dict[str, str]
-    patterns: dict[str, str]
-    things: dict[str, str]
-    deeds: tuple[Deed, ...]
+_compile = cache(re.compile)  # when it is needed: a hook that decides nothing starts without it
+_ENTRY = r"(?ms)^(?:\[+(\w+)\]+|(\w+) = (?:'''\n(.*?)'''|\"([^\"\n]*)\"|true))$"
 
 
 @cache
-def _lists() -> Lists:
-    import tomllib  # noqa: PLC0415 - only where something is judged
+def read_lists() -> dict[str, list[dict[str, str]]]:
+    """The tables of `one_way.toml`, where each list says what it is for. A reader of all that TOML
+    can say takes longer than everything that is done with it here.
+    """
+    tables: dict[str, list[dict[str, str]]] = {}
+    name = ""
+    with open(os.path.join(os.path.dirname(__file__), "one_way.toml"), encoding="utf-8") as file:
+        for table, key, lines, line in _compile(_ENTRY).findall(file.read()):
+            name = table or name
+            if table:
+                tables.setdefault(name, []).append({})
+            else:
+                tables[name][-1][key] = lines or line
+    return tables
 
-    with open(os.path.join(os.path.dirname(__file__), "one_way.toml"), "rb") as file:
-        return msgspec.convert(tomllib.load(file), Lists)
+
+_ENDINGS = ("s", "es", "d", "ed", "ing", "r", "rs", "er", "ers")
+_DOUBLED = ("ed", "ing", "er")
+_KEPT = 4096  # words of texts that are remembered
 
 
 @cache
-def _words(name: str, mark: str = "") -> frozenset[str]:
-    return _forms(_lists().words[name], mark)
+def spell(word: str) -> frozenset[str]:
+    """A word with its endings: those of a verb for a star, those of a noun for a plus."""
+    stem = word.rstrip("*+")
+    found = {stem}
+    if word.endswith("*"):
+        found |= {stem + ending for ending in _ENDINGS}
+        found |= {stem + stem[-1] + ending for ending in _DOUBLED}
+        found |= {stem[:-1] + "ing"} if stem.endswith("e") else set()
+    elif word.endswith("+"):
+        found |= {stem + ending for ending in ("s", "es", "'s")}
+    return frozenset(found | ({stem[:-1] + "ies", stem[:-1] + "ied"} if stem[-1] == "y" else set()))
+
+
+@lru_cache(_KEPT)
+def _stems(word: str) -> set[str]:
+    """Whatever a word may be a form of, and more."""
+    cut = {word.removesuffix(ending) for ending in (*_ENDINGS, "'s")}
+    return cut | {stem[:-1] for stem in cut} | {f"{word[:-3]}e", f"{word[:-3]}y"}
+
+
+class Forms:
+    """Words in all their forms. A text has few words and a list has many, so none is spelt out."""
+
+    def __init__(self, listed: str, mark: str = "", but: Iterable[str] = ()) -> None:
+        self._words: dict[str, list[str]] = {}
+        for word in listed.split():
+            self._words.setdefault(word.rstrip("*+"), []).append(word + mark)
+        self._but = frozenset(but)
+        self._known: dict[str, bool] = {}
+
+    def __contains__(self, word: str) -> bool:
+        if word not in self._known:
+            listed = (one for stem in _stems(word) for one in self._words.get(stem, ()))
+            found = any(word in spell(one) for one in listed) and word not in self._but
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            self._known[word] = found
+        return self._known[word]
+
+    def any_of(self, words: Iterable[str]) -> bool:
+        """Whether one of some words is among them."""
+        return any(word in self for word in words)
 
 
 @cache
-def _verbs() -> dict[str, list[tuple[int, bool]]]:
-    """Each form of each verb, with the deeds that it belongs to and whether it has to begin."""
-    found: dict[str, list[tuple[int, bool]]] = {}
-    for number, deed in enumerate(_lists().deeds):
-        for verb in deed.verbs.split():
-            for form in _forms(verb.lstrip("^")):
-                found.setdefault(form, []).append((number, verb.startswith("^")))
+def _words(name: str, mark: str = "") -> Forms:
+    return Forms(read_lists()["words"][0][name], mark)
+
+
+@cache
+def _verbs() -> dict[str, list[tuple[int, str]]]:
+    """The verbs by their stems, each with the deed that it belongs to."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    for number, deed in enumerate(read_lists()["deeds"]):
+        for verb in deed["verbs"].split():
+            found.setdefault(verb.strip("^*+"), []).append((number, verb))
     return found
 
 
+@lru_cache(_KEPT)
+def _deeds(word: str) -> list[tuple[int, bool]]:
+    """The deeds that a word is a verb of, and whether it has to begin."""
+    known = (one for stem in _stems(word) for one in _verbs().get(stem, ()))
+    return sorted((n, verb[0] == "^") for n, verb in known if word in spell(verb.lstrip("^")))
+
+
 @cache
-def _things(number: int) -> frozenset[str]:
+def _things(listed: str, *but: str) -> Forms:
     """What a deed must not be done to; `@` names a whole list."""
-    listed = _lists().deeds[number].things
-    return _forms(re.sub(r"@(\w+)", lambda found: _lists().things[found[1]], listed), "+")
+    known = read_lists()["things"][0]
+    return Forms(re.sub(r"@(\w+)", lambda found: known[found[1]], listed), "+", but)
+
+
+_FIRST = r"(?:\(\?<![a-z ]+\))?(?:\(\?:([a-z0-9 |'-]+)\)(?![?*{])|([a-z0-9' -]+)(?![?*{|]))"
+"""How a line begins that has to begin with certain words."""
 
 
 @cache
-def _pattern(name: str, beyond: str = r"\w") -> re.Pattern[str]:
-    """Any of the lines as whole words, with nothing of what is `beyond` right behind them."""
-    whole = re.sub(r"\\\n\s*", "", _lists().patterns[name].strip()).replace("\n", "|")
-    return re.compile(rf"(?<![\w'])(?:{whole})(?!{beyond})")
+def lines_of(name: str) -> tuple[list[str], dict[str, list[tuple[str, int]]]]:
+    """The lines of a pattern, and by two letters the texts of which each line needs one."""
+    lines = re.sub(r"\\\n\s*", "", read_lists()["patterns"][0][name].strip()).split("\n")
+    needed: dict[str, list[tuple[str, int]]] = {}
+    for number, line in enumerate(lines):
+        first = _compile(_FIRST).match(line)
+        for one in (first[1] or first[2]).split("|") if first else [""]:
+            needed.setdefault(one[:2] if len(one) > 1 else "", []).append((one, number))
+    return lines, needed
 
 
-@cache
-def _forms(listed: str, mark: str = "") -> frozenset[str]:
-    """Words with their endings: those of a verb for a star, those of a noun for a plus."""
-    found: set[str] = set()
-    for word in listed.split():
-        stem = word.rstrip("*+")
-        found.add(stem)
-        if (word + mark).endswith("*"):
-            endings = ("s", "es", "d", "ed", "ing", "r", "rs", "er", "ers")
-            doubled = (f"{stem[-1]}{ending}" for ending in ("ed", "ing", "er"))
-            found |= {stem + ending for ending in (*endings, *doubled)}
-            found |= {stem[:-1] + "ing"} if stem.endswith("e") else set()
-        elif (word + mark).endswith("+"):
-            found |= {stem + ending for ending in ("s", "es", "'s")}
-        found |= {stem[:-1] + "ies", stem[:-1] + "ied"} if stem.endswith("y") else set()
-    return frozenset(found)
+@lru_cache(8)
+def _begin(text: str) -> set[str]:
+    """With which two letters the words of a text begin."""
+    return {"", *_compile(r"(?<![\w'])(?=(..))").findall(text)}
 
 
-_compile = cache(re.compile)  # when it is needed: a hook that decides nothing starts without it
+def find_lines(name: str, text: str) -> list[str]:
+    """Those that may be in a text. To compile all of them would take longer than all the rest."""
+    lines, needed = lines_of(name)
+    found = {n for two in _begin(text) for one, n in needed.get(two, ()) if one in text}
+    return [lines[number] for number in sorted(found)]
+
+
+def search_lines(name: str, text: str) -> re.Match[str] | None:
+    """The first place where one of the lines stands as whole words."""
+    found = (_whole(line).search(text) for line in find_lines(name, text))
+    return min(filter(None, found), key=lambda match: match.start(), default=None)
+
+
+@lru_cache(1024)
+def _whole(line: str, beyond: str = r"\w") -> re.Pattern[str]:
+    """A pattern of whole words, with nothing of what is `beyond` right behind them."""
+    return re.compile(rf"(?<![\w'])(?:{line})(?!{beyond})")
+
+
+def _replace(name: str, new: str | Callable[[re.Match[str]], str], text: str, beyond: str) -> str:
+    """A text with something else in every place where one of the lines stands."""
+    lines = find_lines(name, text)
+    return _whole("|".join(lines), beyond).sub(new, text) if lines else text
 
 
 def one_way(*texts: str) -> str:
@@ -155,22 +221,21 @@ def one_way(*texts: str) -> str:
 
 @lru_cache(512)
 def find_final(text: str) -> str:
-    """The words after which something is gone, paid or known to others, to warn people by.
-
-    It finds less than the net: who is warned of everything looks at no warning.
-    """
+    """The words after which something is gone, paid or public, to warn by; fewer than the net."""
     if not _judge(text):
         return ""
     words = _excuse(_plain(_fold(text[:_LONGEST]).replace("_", " ").casefold())).split()
     for at, word in enumerate(words):
-        denied = _words("denied").intersection(words[max(at - _BEFORE, 0) : at])
-        small = _words("small").intersection(words[at + 1 : at + _BEFORE])
+        denied = _words("denied").any_of(words[max(at - _BEFORE, 0) : at])
+        behind = words[at + 1 : at + _BEFORE + 1]
+        small = _words("small").any_of(behind[:3]) and not _words("large").any_of(behind)
         if word in _words("final") and not denied and not small:
             return word
-    phrase = _pattern("final").search(" ".join(word for word in words if word not in _SIGNS))
+    phrase = search_lines("final", " ".join(word for word in words if word not in _SIGNS))
     return phrase[0] if phrase else ""
 
 
+@lru_cache(64)
 def one_way_command(*lines: str) -> str:
     """The same of lines for a shell, whose first word is a program and no order to anybody."""
     for line in lines:
@@ -207,9 +272,6 @@ def _command(text: str) -> str:
         return f"a command of {line[1]}"
     raw = _compile(_RAW).search(text)
     return raw[0] if raw else ""
-
-
-# -- how a text reads ------------------------------------------------------------------------------
 
 
 @cache
@@ -257,7 +319,6 @@ _COMPOUND = r"((?:^|[.,;:!?]|\b(?:and|then|please|i|we|to))\s*)[a-z]+-(?=[a-z]+ 
 
 def _readings(text: str) -> list[str]:
     """A text as words with single spaces: before and after camelCase and snake_case are split.
-
     Letters with gaps between them, and figures in the place of letters, are read together too.
     """
     text = _compile(_MONEY_SIGN).sub(" money 1", _fold(text))
@@ -282,7 +343,7 @@ def _plain(text: str) -> str:
     words = _compile(_TURNED).sub(
         lambda found: f"{'enable' if found[2] == 'on' else 'disable'} {found[1]}".strip(), words
     )
-    return _pattern("joined").sub(_join, words)
+    return _replace("joined", _join, words, r"\w")
 
 
 def _join(found: re.Match[str]) -> str:
@@ -292,18 +353,15 @@ def _join(found: re.Match[str]) -> str:
 
 def _excuse(words: str) -> str:
     """The words without idioms, and without names that stand near no deed that carries them."""
-    words = " ".join(_pattern("idioms", r"[\w']").sub(" ", words).split(" "))
+    words = " ".join(_replace("idioms", " ", words, r"[\w']").split(" "))
     carrying = _words("carries")
 
     def excuse(found: re.Match[str]) -> str:
         before = words[max(found.start() - _AROUND, 0) : found.start()].split()[-_BEFORE:]
         behind = words[found.end() : found.end() + _AROUND].split()[:_BEFORE]
-        return " code " if carrying.isdisjoint((*before, *behind)) else found[0]
+        return found[0] if carrying.any_of((*before, *behind)) else " code "
 
-    return _pattern("names", r"[\w']").sub(excuse, words)
-
-
-# -- what gives it away ----------------------------------------------------------------------------
+    return _replace("names", excuse, words, r"[\w']")
 
 
 def _caught(words: str, *, orders: bool = True) -> str:
@@ -314,7 +372,7 @@ def _caught(words: str, *, orders: bool = True) -> str:
         return alone or found
     bare = " ".join(word for word in listed if word not in _SIGNS or word == ":")
     for name in ("shell", "phrases"):
-        if phrase := _pattern(name).search(bare):
+        if phrase := search_lines(name, bare):
             return phrase[0].strip()
     return ""
 
@@ -323,10 +381,9 @@ def _tool(words: list[str]) -> str:
     """A program for machines and stores that is told to change something."""
     for at, word in enumerate(words):
         if word in _words("tools"):
-            orders = _words("mutating") | (
-                _words("rules") if word in _words("clouds") else frozenset()
-            )
-            told = next((w for w in words[at + 1 : at + 5] if w in orders), "")
+            more = _words("rules") if word in _words("clouds") else ()
+            behind = words[at + 1 : at + 5]
+            told = next((w for w in behind if w in _words("mutating") or w in more), "")
             if told and not (word in ("docker", "compose") and told == "up"):
                 return f"{word} … {told}"
     return ""
@@ -379,7 +436,7 @@ def _unheard(words: list[str]) -> str:
 
 def _worldly(behind: list[str]) -> str:
     """What no code is made of, such as people and their money, and no name of a piece of code."""
-    things = _forms(_lists().things["worldly"] + _lists().things["outsiders"], "+")
+    things = _things("@worldly @outsiders")
     return next(
         (
             word
@@ -399,7 +456,7 @@ def _person(behind: list[str]) -> bool:
 
 def _turned(word: str, behind: list[str]) -> bool:
     """Whether a word that may be a verb turns to people: “apologise to the customer”."""
-    people = _forms(_lists().things["people"], "+") - {"public", "external", "outside", "list"}
+    people = _things("@people", "public", "external", "outside", "list")
     return (
         behind[0] in ("to", "with", "against")
         and not word.endswith(_ADJECTIVES)
@@ -418,15 +475,13 @@ def _of_code(word: str) -> bool:
 
 def _pair(words: list[str]) -> str:
     """A deed and, within a few words, what it must not be done to unasked."""
-    verbs = _verbs()
-    nearby = not _words("nearby").isdisjoint(words)
+    nearby = _words("nearby").any_of(words)
     for at, word in enumerate(words):
-        for number, begins in verbs.get(word, ()):
-            if begins and not _begins(words, at):
+        for number, begins in _deeds(word):
+            deed = read_lists()["deeds"][number]
+            if (begins and not _begins(words, at)) or (nearby and "near" in deed):
                 continue
-            if nearby and _lists().deeds[number].near:
-                continue
-            things = _things(number)
+            things = _things(deed["things"])
             behind = _thing(words, at + 1, min(at + 1 + _APART, len(words)), things)
             before = "" if begins else _thing(words, max(at - _BEFORE, 0), at, things)
             if behind or before:
@@ -444,7 +499,7 @@ def _begins(words: list[str], at: int) -> bool:
     return asked and not _of_code(before) and done in _words("objects")
 
 
-def _thing(words: list[str], first: int, end: int, things: frozenset[str]) -> str:
+def _thing(words: list[str], first: int, end: int, things: Forms) -> str:
     """The first such thing between two places, unless something small comes sooner."""
     for at in range(first, end):
         follows = words[at + 1] if at + 1 < len(words) else ""

@@ -1,9 +1,9 @@
-"""A permit: one exact action, what makes it risky, and the digest that it is known by.
+"""What an agent stops for: one exact action, with what makes it risky, or a question of its host's.
 
-The digest is that of RFC 8785's canonical form where the input is JSON, so that spaces, the order
-of keys and the spelling of numbers do not count; else it is that of the bytes. JSON that programs
-may read in different ways (a key twice, a number that loses digits, half a character) counts as
-bytes.
+An action is known by a digest: that of RFC 8785's canonical form where its input is JSON, so that
+spaces, the order of keys and the spelling of numbers do not count; else that of the bytes. So is
+JSON that programs may read in different ways (a key twice, a number that loses digits, half a
+character).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from quandary.model.asks import Choice, Question, split_label
 from quandary.model.one_way import one_way, one_way_command
+from quandary.model.text import LETTERS, sha256
 
 DIGEST = "sha256:"
 _NETWORK = re.compile(
@@ -33,6 +35,11 @@ _SECRET = re.compile(
 _PATH = re.compile(
     r"(?:^|[\s'\"=(<>]|(?<!\w):)(~?/[^\s'\"|&;()<>]*|(?:\.\./)+[^\s'\"|&;()<>]*|\.\.(?=\s|$))"
 )
+_PATH_NAME = re.compile(r"(?i)(?:\w*_?(?:path|file)|directory|dir|folder)")
+_NO_ORDER = re.compile(
+    rf"{_PATH_NAME.pattern}|(?:old|new)\w*|edits|diff|patch|\w*contents?|\w*text|body|glob|\w*mode"
+    r"|patterns?|regex"
+)
 QUIET = re.compile(r"[ \t](?:[12&]?>[ \t]?/dev/null|2>&1)(?=[\s;|&)]|$)")
 """What only silences a command."""
 OUTSIDE = "outside the project"
@@ -41,25 +48,19 @@ OUTSIDE = "outside the project"
 class PermitRequest(Struct, frozen=True, omit_defaults=True):
     """What somebody wants to do, just as it will be done."""
 
-    action: str
-    """In a line: `deploy build 812`, `run a command`."""
-    input: str = ""
-    """The exact input: JSON as it came, or any text."""
-    tool: str = ""
-    """The tool of a host that it is done with."""
+    action: str  # in a line: `deploy build 812`, `run a command`
+    input: str = ""  # the exact input: JSON as it came, or any text
+    tool: str = ""  # the tool of a host that it is done with
     folder: str = ""
     host: str = ""
     session: str = ""
-    agent: str = ""
-    """Which sub-agent wants it; nothing for the agent itself."""
-    reason: str = ""
-    """Why it is asked about, in the host's or the caller's words."""
-    rule: str = ""
-    """What the host can allow for the rest of its session, whole."""
+    agent: str = ""  # which sub-agent wants it; nothing for the agent itself
+    reason: str = ""  # why it is asked about, in the host's or the caller's words
+    rule: str = ""  # what the host can allow for the rest of its session, whole
     takes: Literal["", "text", "json"] = ""
     """Whether the host takes a changed input: its main text, or all of it as JSON."""
-    before: str = ""
-    """Of a plan, the version before."""
+    before: str = ""  # of a plan, the version before
+    asker: str = ""  # who asks, by the name that they gave; it is said where no host is known
 
     @property
     def values(self) -> dict[str, Any]:
@@ -74,14 +75,28 @@ class PermitRequest(Struct, frozen=True, omit_defaults=True):
 
     @property
     def command(self) -> str:
-        """The line for a shell, where that is what it comes to."""
-        return str(self.values.get("command") or "") if self.tool in SHELLS else ""
+        """The line for a shell, where that is what it comes to, for a tool of a server too."""
+        line = str(self.values.get("command") or self.values.get("cmd") or "")
+        if self.tool in SHELLS:
+            return line
+        named = self.paths and re.fullmatch(r"\w+", line)  # `create`, of a tool for files
+        return line if self.tool.startswith("mcp__") and not named else ""
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Every file that a tool for files is given."""
-        names = ("file_path", "notebook_path", "absolute_path", "path")
-        return tuple(str(v) for n in names if (v := self.values.get(n)))
+        """Every file that a tool for files is given, by whatever name."""
+        values = self.values
+        named = sorted((n for n in values if _PATH_NAME.fullmatch(n)), key=len, reverse=True)
+        given = [v if isinstance(v, list) else [v] for v in map(values.get, named) if v]
+        found = tuple(str(one) for several in given for one in several)
+        return (*found, *_PATH.findall(QUIET.sub(" ", self.beside))) if found else ()
+
+    @property
+    def beside(self) -> str:
+        """What a tool for files is told besides the files and what is written or looked for."""
+        named = self.values.items()
+        told = (v for n, v in named if isinstance(v, dict) or not _NO_ORDER.fullmatch(n))
+        return "\n".join(str(value) for value in told if isinstance(value, str | list | dict))
 
     @property
     def path(self) -> str:
@@ -104,7 +119,11 @@ def name_action(tool: str) -> str:
     return next((action for action, tools in _ACTIONS.items() if tool in tools), f"use {tool}")
 
 
-SHELLS = frozenset({"Bash", "shell", "bash", "run_shell_command", "local_shell", "exec_command"})
+SHELLS = frozenset(
+    {"Bash", "PowerShell", "Monitor", "shell", "bash", "run_shell_command", "local_shell"}
+    | {"exec_command", "execute_command", "run_command", "run_in_terminal"}
+)
+QUESTIONS = re.compile(r"(?:mcp__.+__)?AskUserQuestion")  # the question tool of a host
 PLANS = frozenset({"ExitPlanMode", "exit_plan_mode"})
 _ACTIONS = {
     "run a command": ("Bash", "shell", "bash", "run_shell_command"),
@@ -118,7 +137,8 @@ _ACTIONS = {
 def find_risks(request: PermitRequest) -> dict[str, str]:
     """What makes an action risky, each with what shows it; nothing is proven by an empty one."""
     command, path = QUIET.sub(" ", request.command), request.path
-    text = command or path or f"{request.action}\n{request.input}"
+    about = f"{path}\n{request.beside}" if path else f"{request.action}\n{request.input}"
+    text = command or about
     found: dict[str, str] = {}
     if irrevocable := find_one_way(request):
         found["may not be possible to take back"] = irrevocable
@@ -135,13 +155,16 @@ def find_risks(request: PermitRequest) -> dict[str, str]:
 
 def find_one_way(request: PermitRequest) -> str:
     """The words that say that an action cannot be taken back; nothing where there are none."""
-    if request.plan or (request.path and not request.command):
-        return ""  # a text that is written is judged when it is run
+    if request.plan:
+        return ""
+    if request.path and not request.command:  # a text that is written is judged when it is run
+        return request.tool if one_way(f"{request.tool} folder") else one_way(request.beside)
     command = QUIET.sub(" ", request.command)
     if not command:
         return one_way(request.action, request.input)
     parts = re.split(r"\|\|?|&&?|;|\n|\$\(|`|[()]", command)
-    return one_way_command(command, *(part.strip() for part in parts))
+    found = one_way_command(*dict.fromkeys((command, *(part.strip() for part in parts))))
+    return found or ("" if request.tool in SHELLS else one_way(request.action, request.input))
 
 
 def _is_below(folder: str, path: str) -> bool:
@@ -152,7 +175,42 @@ def _is_below(folder: str, path: str) -> bool:
     return f"{whole}/".startswith(f"{os.path.normpath(folder).rstrip('/')}/")
 
 
-# -- the digest ------------------------------------------------------------------------------------
+def read_question(number: int, entry: dict[str, Any]) -> Question:
+    """A question of a call to a question tool."""
+    choices = []
+    for code, option in zip(LETTERS, options_of(entry), strict=False):
+        label, recommended = split_label(label_of(option))
+        description = option.get("description") if isinstance(option, dict) else ""
+        choices.append(Choice(code, label, str(description or ""), recommended=recommended))
+    return Question(
+        key=f"{number}:",
+        header=str(entry.get("header") or ""),
+        text=str(entry.get("question") or "").strip(),
+        choices=tuple(choices),
+        multi=entry.get("multiSelect") is True,
+        item=str(number),
+    )
+
+
+def options_of(entry: object) -> list[Any]:
+    """What is offered with a question."""
+    found = entry.get("options") if isinstance(entry, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def label_of(option: object) -> str:
+    """An option as the host spells it."""
+    return str(option.get("label", "")) if isinstance(option, dict) else str(option)
+
+
+def previews_of(entry: object) -> tuple[str, ...]:
+    """What the options of a question look like, where the host shows that."""
+    shown = ((o, o.get("preview")) for o in options_of(entry) if isinstance(o, dict))
+    return tuple(
+        f"**{option.get('label')}**\n\n{preview.strip()}"
+        for option, preview in shown
+        if isinstance(preview, str) and preview.strip()
+    )
 
 
 class _Loose(ValueError):  # noqa: N818 - said of JSON
@@ -162,7 +220,6 @@ class _Loose(ValueError):  # noqa: N818 - said of JSON
 def digest_input(data: str | bytes) -> str:
     """By what an input is known: of its canonical form where it is JSON, else of its bytes."""
     import json  # noqa: PLC0415 - only where a permit is
-    from hashlib import sha256  # noqa: PLC0415 - the same
 
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     try:

@@ -5,11 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
+from typing import TYPE_CHECKING
 
 import msgspec
 
+if TYPE_CHECKING:
+    from hashlib import sha256 as sha256  # noqa: PLC0414 - others take it from here
+else:
+    # Agents call `quandary reply` in a loop, and `hashlib` loads OpenSSL, which takes a tenth of
+    # that process; what is sealed here is small, so Python's own implementation does as well.
+    try:
+        from _sha2 import sha256  # Python 3.12 and later
+    except ImportError:
+        try:
+            from _sha256 import sha256
+        except ImportError:
+            from hashlib import sha256 as sha256  # noqa: PLC0414 - others take it from here
+
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_SPACED = re.compile("\r\n|[\t\n\r\u2028\u2029]")
+_SPACED = "\r\n|[\t\n\r\u2028\u2029]"
 _CONTROL = "\x00-\x1f\x7f-\x9f\ud800-\udfff"
 _FORMAT = (
     "\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e"
@@ -41,9 +55,15 @@ _JOINED = (
 _HIDDEN = re.compile(f"[{_CONTROL}{_FORMAT}{_EMPTY}]|(?<=[{_MARKS}]{{4}})[{_MARKS}]")
 
 
+def is_blank(text: str) -> bool:
+    """Whether there is nothing in a text that anybody could see."""
+    parts = (text[:100], text)  # the beginning of most texts is enough to tell
+    return not any(_HIDDEN.sub("", part).strip() for part in parts)
+
+
 def printable(text: str) -> str:
     r"""What a text looks like on one line: breaks and tabs are spaces, what is hidden `\x1b`."""
-    return _HIDDEN.sub(_escape, _SPACED.sub(" ", text))
+    return _HIDDEN.sub(_escape, re.sub(_SPACED, " ", text))
 
 
 def one_line(text: str) -> str:
@@ -110,27 +130,25 @@ def _continues(text: str, at: int) -> bool:
     sign = text[at]
     if sign.isascii():
         return False
-    if _FLAGS.match(sign):
+    if re.match(_FLAGS, sign):
         before = text[:at]
         return (at - len(before.rstrip(_REGIONS))) % 2 == 1
     import unicodedata  # noqa: PLC0415 - a megabyte that English texts do without
 
-    return (
-        unicodedata.category(sign).startswith("M")
-        or bool(_ATTACHED.match(sign))
-        or (text[at - 1] == "\u200d" and bool(_PICTURES.match(sign)))
-    )
+    is_joined = text[at - 1] == "\u200d" and bool(re.match(_PICTURES, sign))
+    return is_joined or bool(re.match(_ATTACHED, sign)) or unicodedata.category(sign)[0] == "M"
 
 
 _REGIONS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
-_FLAGS = re.compile(f"[{_REGIONS}]")
-_ATTACHED = re.compile("[\u1160-\u11ff\u200c\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
-_PICTURES = re.compile(f"[{_PICTURE}]")
+_FLAGS = f"[{_REGIONS}]"
+_ATTACHED = "[\u1160-\u11ff\u200c\u200d\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
+_PICTURES = f"[{_PICTURE}]"
 
 
 def count(number: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """`1 file`, `2,000 files`, `3 entries`, `4 days`."""
+    several = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else several}"
 
 
 def suggest(name: str, known: Iterable[str], otherwise: str = "") -> str:

@@ -18,15 +18,11 @@ _LABEL = re.compile(r"[0-9]{1,15}(?:\.(?:[0-9]{1,15}|[A-Z]{1,15}))*")
 
 Mark = Literal["done", "current", "next", "ahead", "skipped", "not taken"]
 Kind = Literal["begin", "again", "forward", "back", "finish"]
-Order = tuple[tuple[int, int, str], ...]
-"""What labels are sorted by: numbers as numbers, before letters; `Z` before `AA`."""
+Order = tuple[tuple[int, int, str], ...]  # numbers before letters; `Z` before `AA`
 
 
 def split(text: str) -> tuple[str, str] | None:
-    """The label and the name in `LABEL: Name` or in a bare `LABEL`; none where no label stands.
-
-    A label has one spelling: without needless zeros.
-    """
+    """The label and the name in `LABEL: Name` or in a bare `LABEL`; none where no label stands."""
     label, _, name = text.strip().partition(": ")
     if not _LABEL.fullmatch(label.strip()):
         return None
@@ -43,7 +39,6 @@ def order(label: str) -> Order:
 
 
 def major(label: str) -> int:
-    """The number that a label begins with."""
     return order(label)[0][1]
 
 
@@ -67,12 +62,9 @@ class Phase(msgspec.Struct, frozen=True, omit_defaults=True):
 
     label: str
     name: str = ""
-    proof: tuple[Field, ...] = ()
-    """What has to be shown on leaving it forward."""
-    gate: bool = True
-    """Whether a menu is put before a person at its end."""
-    approval: Literal["", "person"] = ""
-    """Who has to let it pass; a person means one at a terminal or in a browser."""
+    proof: tuple[Field, ...] = ()  # what has to be shown on leaving it forward
+    gate: bool = True  # whether a menu is put before a person at its end
+    approval: Literal["", "person"] = ""  # a person is one at a terminal or in a browser
 
     @property
     def title(self) -> str:
@@ -84,26 +76,20 @@ class Track(msgspec.Struct, frozen=True, omit_defaults=True):
     """The declared phases in any order, and the way taken so far."""
 
     phases: tuple[Phase, ...]
-    current: Phase | None = None
-    """Where it stands; not always among the declared ones."""
-    visited: tuple[str, ...] = ()
-    """The labels that it has stood at, in the order of going there."""
+    current: Phase | None = None  # where it stands; not always among the declared ones
+    visited: tuple[str, ...] = ()  # the labels that it has stood at, in the order of going there
     finished: bool = False
-    added: tuple[str, ...] = ()
-    """The labels of phases that were not declared when the track began."""
+    added: tuple[str, ...] = ()  # the labels of phases that were not declared when the track began
     recorded: str | None = None
     """The label where the journal has the track, which may not be where its file has it; nothing
     where there is no journal."""
-    entry: str = ""
-    """The digest of the newest entry that the journal has of the track."""
+    entry: str = ""  # the digest of the newest entry that the journal has of the track
 
     @property
     def ordered(self) -> tuple[Phase, ...]:
-        """The phases by their labels."""
         return tuple(sorted(self.phases, key=lambda phase: order(phase.label)))
 
     def find(self, label: str) -> Phase | None:
-        """The declared phase of that label."""
         return next((phase for phase in self.phases if phase.label == label), None)
 
     def after(self, label: str) -> Phase | None:
@@ -120,7 +106,6 @@ class Track(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def beyond(self) -> Phase | None:
-        """The phase behind the next one."""
         following = self.next
         return self.after(following.label) if following is not None else None
 
@@ -177,12 +162,9 @@ class Transition(msgspec.Struct, frozen=True):
     kind: Kind
     source: Phase | None
     target: Phase
-    added: bool = False
-    """The target was not declared before."""
-    reason: str = ""
-    """Why the user approved of it, where that was said."""
-    guards: tuple[Phase, ...] = ()
-    """The phases that it leaves or passes over and that only a person lets pass."""
+    added: bool = False  # the target was not declared before
+    reason: str = ""  # why the user approved of it, where that was said
+    guards: tuple[Phase, ...] = ()  # those on its way that only a person lets pass
 
     @property
     def due(self) -> tuple[Field, ...]:
@@ -192,7 +174,6 @@ class Transition(msgspec.Struct, frozen=True):
 
     @property
     def needs_person(self) -> bool:
-        """Whether only a person can let it pass."""
         return bool(self.guards)
 
 
@@ -200,29 +181,20 @@ class Move(msgspec.Struct, frozen=True, omit_defaults=True, rename={"source": "f
     """A move as a flow asks for it: the argument of the deed `move-phase`."""
 
     folder: str
-    source: str
-    """The label that it starts from; nothing where no phase has begun."""
-    target: str
-    """`LABEL: Name`."""
-    seen: int = 0
-    """How many moves the track had made when somebody decided on this one."""
+    source: str  # the label that it starts from; nothing where no phase has begun
+    target: str  # `LABEL: Name`
+    seen: int = 0  # how many moves the track had made when somebody decided on this one
     finish: bool = False
     reason: str = ""
     proof: dict[str, Any] = {}
-    typed: tuple[str, ...] = ()
-    """Fields of the proof that somebody typed, so that a number may have come as text."""
-    menu: bool = True
-    """Whether somebody chose it; a phase may also be declared to pass without."""
-    base: str = ""
-    """The folder that paths in the proof may start from, beside the track's own."""
-    shown: dict[str, str] = {}
-    """The artifacts that somebody saw who chose it, with their digests."""
-    entry: str = ""
-    """The newest entry that the journal had of the track then, by its digest."""
+    typed: tuple[str, ...] = ()  # fields that somebody typed: a number may be text
+    menu: bool = True  # whether somebody chose it; a phase may also be declared to pass without
+    base: str = ""  # the folder that paths in the proof may start from, beside the track's own
+    shown: dict[str, str] = {}  # the artifacts that somebody saw who chose it, with their digests
+    entry: str = ""  # the newest entry that the journal had of the track then, by its digest
 
     @property
     def argument(self) -> str:
-        """The move as text."""
         return msgspec.json.encode(self).decode()
 
 
@@ -263,11 +235,10 @@ def finish(track: Track) -> Transition | Refusal:
 
 
 def find_guards(track: Track, label: str, *, leaving: bool = False) -> tuple[Phase, ...]:
-    """The phases with `approval: person` that going to a phase leaves or passes over.
-
-    Passed over is what lies on the way to it and was not on the way so far, whether that is told by
-    the file or by the journal, so that neither can be edited to have passed. A branch that was not
-    taken is on nobody's way, if the one that was taken is declared.
+    """The phases with `approval: person` that going to a phase leaves or passes over. Passed over
+    is what lies on the way to it and was not on the way so far, whether that is told by the file or
+    by the journal, so that neither can be edited to have passed. A branch that was not taken is on
+    nobody's way, if the one that was taken is declared.
     """
     here = track.current.label if track.current is not None else ""
     stands = {here, here if track.recorded is None else track.recorded}
@@ -299,10 +270,9 @@ def _is_beside(track: Track, label: str, stand: str) -> bool:
 
 
 def objection(track: Track, label: str) -> str:
-    """Why a phase cannot be gone to without approval; nothing where it can.
-
-    Free are the same phase, anything forward in the same major that changes or adds no branch, and
-    whatever is declared in the next major; before anything has begun, only the first phase.
+    """Why a phase cannot be gone to without approval; nothing where it can. Free are the same
+    phase, anything forward in the same major that changes or adds no branch, and whatever is
+    declared in the next major; before anything has begun, only the first phase.
     """
     if track.current is None:
         first = track.next

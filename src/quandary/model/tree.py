@@ -16,12 +16,10 @@ _MORE_LABELS = frozenset({"", "other", "others", "more", "more options", "someth
 class Content(msgspec.Struct, frozen=True, eq=False):
     """A part of a document, equal by what it says, wherever it stands in a file."""
 
-    said: ClassVar[tuple[str, ...]] = ()
-    """The fields that say something, in the order in which digests have them."""
+    said: ClassVar[tuple[str, ...]] = ()  # what says something, in the order of digests
 
     @property
     def content(self) -> tuple[object, ...]:
-        """The values of those fields."""
         return tuple([getattr(self, name) for name in self.said])
 
     def __eq__(self, other: object) -> bool:
@@ -53,8 +51,7 @@ class Option(Content, frozen=True, gc=False, eq=False):
     options: tuple[Option, ...] = ()
     line: int = 0
     column: int = 0
-    derived: bool = False
-    """The author wrote no code; this one was made from the label."""
+    derived: bool = False  # the author wrote no code; this one was made from the label
 
 
 class Decision(Content, frozen=True, gc=False, eq=False):
@@ -70,7 +67,6 @@ class Decision(Content, frozen=True, gc=False, eq=False):
 
     @property
     def multi(self) -> bool:
-        """Whether several options of the first level may be chosen together."""
         return is_multi(self.options)
 
     def walk(self) -> Iterator[tuple[tuple[str, ...], Option]]:
@@ -83,7 +79,6 @@ class Decision(Content, frozen=True, gc=False, eq=False):
 
     @property
     def depth(self) -> int:
-        """How many levels there are."""
         return max((len(path) for path, _ in self.walk()), default=0)
 
     @property
@@ -97,8 +92,7 @@ class Extra(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     letter: str
     text: str
-    shows: bool = False
-    """It only wants to see something first, so that the question stays open."""
+    shows: bool = False  # it only wants to see something first, so that the question stays open
 
     @property
     def shown(self) -> str:
@@ -123,14 +117,11 @@ class Tree(Content, frozen=True, gc=False, eq=False):
     question: str = ""
     keywords: tuple[str, ...] = ()
     extends: str = ""
-    require: Literal["", "person"] = ""
-    """Who has to answer: only a person themselves, or also somebody on their behalf."""
+    require: Literal["", "person"] = ""  # whether only a person themselves may answer
     shape: Literal["", "free"] = ""
     """How many options a level has: three and Other, or, free, two to four with or without it."""
-    bare: bool = False
-    """Declared by a `## Decision:` heading alone, with no ¶ASK heading."""
-    fenced: bool = False
-    """Stands in a code fence: an example rather than a declaration."""
+    bare: bool = False  # declared by a `## Decision:` heading alone, with no ¶ASK heading
+    fenced: bool = False  # stands in a code fence: an example rather than a declaration
     line: int = 0
     column: int = 1
 
@@ -141,7 +132,6 @@ class Tree(Content, frozen=True, gc=False, eq=False):
         return (*super().content, *rare) if any(rare) else super().content
 
     def decision(self, name: str) -> Decision | None:
-        """The decision of that name."""
         return next((d for d in self.decisions if d.name == name), None)
 
 
@@ -161,10 +151,7 @@ def find(options: tuple[Option, ...], path: str) -> Option | None:
 
 
 def trace(options: tuple[Option, ...], path: str) -> tuple[Option, ...]:
-    """The options along a path of codes; none where it leads nowhere.
-
-    A code with a slash in it breaks a rule, and is found all the same.
-    """
+    """The options along a path of codes, also with a slash in one; none where it leads nowhere."""
     waiting: list[tuple[tuple[Option, ...], str, tuple[Option, ...]]] = [(options, path, ())]
     while waiting:
         level, rest, way = waiting.pop()
@@ -195,16 +182,12 @@ def other_of(options: tuple[Option, ...]) -> Option | None:
 
 
 def named_of(options: tuple[Option, ...]) -> tuple[Option, ...]:
-    """The options that are not "Other"."""
     other = other_of(options)
     return tuple(option for option in options if option is not other)
 
 
 def extend(tree: Tree, base: Tree) -> Tree:
-    """A tree that extends another: a bare code takes over the base's option, the rest is its own.
-
-    The order is the extending tree's; what it does not mention is left out.
-    """
+    """A tree with another's options under bare codes, in its own order; the others are left out."""
     known: dict[str, Option] = {}
     for decision in base.decisions:
         for _, option in decision.walk():

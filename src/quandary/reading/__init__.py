@@ -4,31 +4,29 @@ One idea is behind it: every word of a reply has to be accounted for by one opti
 Otherwise it is asked about, or kept as own words; to read wrongly is the worst outcome.
 
 Strict reading takes what names an option outright (here). Plain reading cuts a reply into clauses
-(`sentences`), finds the options that account for the words of each (`lexicon`, `meaning`,
-`numbers`), and picks only where the clauses together leave nothing open.
+(`sentences`) and picks only where options account for all their words (`meaning`, `lexicon`).
 """
 
 from __future__ import annotations
 
 import re
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Literal
+from functools import cache, cached_property, lru_cache
+from typing import Literal
 
 from msgspec.structs import replace
 
-from quandary.model.asks import BACK, MORE, Choice, Prefix, Question, Reading
+from quandary.model.asks import BACK, MORE, Choice, Prefix, Question, Reading, split_label
+from quandary.model.text import is_blank
 from quandary.model.tree import OTHER
-from quandary.reading.words import ARTICLES, fold, slips, trim, words
 
-if TYPE_CHECKING:
-    from quandary.reading.phrases import Words
-
+Words = tuple[str, ...]
+Span = tuple[str, int, int]
 Mode = Literal["strict", "plain"]
 HEAD = 400  # how many characters of a reply can name an option; what follows is a remark
 OWN = Reading("own-words")
 _OTHERS = {"other", OTHER.casefold()}
 _BACK = {("back",), ("go", "back"), ("up",)}
-GO = ("go",)  # what begins `Go back` and `Go ahead` alike, and names neither
+_GO = ("go",)  # what begins `Go back` and `Go ahead` alike, and names neither
 # These are compiled when they are needed, which for most replies is never.
 _NUMBERED = r"#\s*\d+(?!\w)"
 _BRACKETED = r"\[\s*([^\[\]]+?)\s*\]"
@@ -43,12 +41,11 @@ _MARKS |= {"@": "reference", "+": "add"}
 
 
 def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
-    """What the text means as a reply to the question.
-
-    The order is fixed: prefix, blank, extra, code, label, another tree's keyword, and in plain
-    mode whatever the words say; what is left is the person's own words.
+    """What the text means as a reply to the question. The order is fixed: prefix, blank, extra,
+    code, label, another tree's keyword, and in plain mode whatever the words say; what is left is
+    the person's own words.
     """
-    bare = text.strip()
+    bare = "" if is_blank(text) else text.strip()
     if question.value:
         return OWN if bare else Reading("blank")
     found = _read_prefix(bare, question, mode)
@@ -66,14 +63,11 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
         return found
     from quandary.reading.sentences import read_words  # noqa: PLC0415 - exact answers need none
 
-    return read_words(bare, question, mode) or OWN
+    return read_words(bare, question, mode) or read_above(bare, question, whole=False) or OWN
 
 
 def _read_confirmation(bare: str, question: Question) -> Reading:
-    """A yes or a no to what was proposed, in any words; else only what names an option outright.
-
-    "No, deploy now" is that option, and "yes, deploy now" is neither.
-    """
+    """A yes or a no to what was proposed, in any words; else only what names an option."""
     bald = tuple(Choice(choice.code, choice.label) for choice in question.choices)
     sense = read(bare, Question("", "", "", bald))
     rest = bare if sense.kind != "pick" else sense.comment or ""
@@ -84,10 +78,7 @@ def _read_confirmation(bare: str, question: Question) -> Reading:
 
 
 def vetoes(question: Question, text: str, code: str) -> str | None:
-    """Why a text cannot mean an option that somebody else proposes for it, if so.
-
-    What it rules out, makes depend on something or asks about is not what it chooses.
-    """
+    """Why a text cannot mean an option: it rules it out, makes it depend, or asks about it."""
     from quandary.reading.sentences import Sentences  # noqa: PLC0415 - exact answers need none
 
     return Sentences(text, question).find_veto(code)
@@ -115,11 +106,7 @@ def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:
 
 
 def _adds(argument: str, question: Question) -> bool:
-    """Whether what stands behind a `+` is a code, or several.
-
-    Where only one may be chosen, a code cannot be added, but it is no answer in their own words
-    either: the question comes again and says so.
-    """
+    """Whether codes stand behind a `+`; where only one may be chosen, the flow refuses them."""
     parts = re.findall(r"[^+,&\s]+", argument) if re.fullmatch(_ADDED, argument) else []
     known = names_of(question)
     return bool(parts) and ((question.multi and not parts[1:]) or all(map(known.code, parts)))
@@ -141,7 +128,7 @@ def read_name(bare: str, question: Question, mode: Mode) -> Reading | None:
     # A question mark that no option has wonders: `canary?`.
     if mode == "plain" and bare.endswith("?") and bare.casefold() not in known.exact:
         return None
-    found = known.code(bare) or known.label(bare)
+    found = known.code(bare) or known.label(split_label(bare)[0])
     # A yes may be more than a code, where several labels begin with it.
     if found and mode == "plain" and trim(bare).casefold() in {"yes", "no"}:
         found = (*found, *known.beginning(words(bare)))
@@ -160,10 +147,7 @@ def _read_keyword(bare: str, question: Question) -> Reading | None:
 
 
 def read_above(bare: str, question: Question, *, whole: bool) -> Reading | None:
-    """`back` and `<` lead one level up; what the levels above are called leads there.
-
-    Where nothing lies above, `<` is no answer either: the flow refuses it.
-    """
+    """`back` and `<` lead one level up; what the levels above are called leads there."""
     if not whole and (bare == BACK or (question.above and words(bare) in _BACK)):
         return Reading("pick", (BACK,), "Back")
     if not question.above or len(bare) > HEAD:
@@ -184,10 +168,7 @@ def read_above(bare: str, question: Question, *, whole: bool) -> Reading | None:
 def reading(
     codes: Words, question: Question, *, together: bool = False, comment: str | None = None
 ) -> Reading:
-    """A pick of one option, or of several together; else the options that fit equally well.
-
-    Other alone is left blank, and goes with nothing else.
-    """
+    """A pick of one option, or of several together; else the options that fit equally well."""
     if not codes or OTHER in codes:
         return Reading("blank") if codes == (OTHER,) else OWN
     chosen = [c for c in (*question.choices, *question.named) if c.code in codes]
@@ -243,7 +224,7 @@ class Names:
 
     def beginning(self, said: Words) -> Words:
         """The options whose label begins with these whole words, two of them perhaps as one."""
-        if not said or ARTICLES.issuperset(said) or said == GO:
+        if not said or ARTICLES.issuperset(said) or said == _GO:
             return ()
         return tuple(
             code
@@ -285,3 +266,101 @@ option_names = lru_cache(maxsize=128)(Names)  # the last few are kept
 def names_of(question: Question) -> Names:
     """The names of what a question offers."""
     return option_names((*question.choices, *question.named))
+
+
+ARTICLES = frozenset(("the", "a", "an", "i"))
+_APOSTROPHES = str.maketrans("", "", "'’`´‘")
+_MONEY = {"$": "dollar", "€": "euro", "£": "pound"}
+_EDGES = r"\A(?:[^\w$+<=>^`|~👎❌]|_)+|(?:[^\w$+<=>^`|~👎❌]|_)+\Z"
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    return re.compile(
+        r"""
+        \A-\d+                                                      # no place in a list
+        | [$€£](?:\d+(?:[.,]\d+)*)?                                 # money
+        | \d{1,3}(?:,\d{3})+(?!\d)                                  # thousands
+        | \d+(?:[.,]\d+)?(?=(?i:[kmgt]i?b|ms|px|mins?|hrs?|k[gm])(?!\w))  # a number before its unit
+        | \d{1,2}(?::\d\d)?\ ?(?i:[ap]m)(?!\w)                      # a time of day
+        | \d+(?:[.,]\d+)?\ ?(?i:%|percent(?!\w))
+        | [vV]?\d+(?:[.:]\d+)+                                       # versions and times
+        | [^\W_]+(?:['’`´][^\W_]+)*
+        | [👍👎✅❌🚀]
+        """,
+        re.VERBOSE,
+    )
+
+
+@lru_cache(maxsize=4096)
+def _spell(word: str) -> str:
+    """A word folded, and a number as it is mostly written: `5,000` and `5k` as `5000`."""
+    # Of a letter that is all accent nothing is left.
+    word = fold(word).replace(" ", "") or "?"
+    if word.isalpha() or word in _MONEY:
+        return _MONEY.get(word, word)
+    word = word.replace("percent", "%")
+    if word[0] == "0" and word[2:3] == ":":
+        word = word[1:]
+    if word[:-1].isdigit() and word[-1] == "k":
+        word = word[:-1] + "000"
+    if word[0] == "v" and "." in word:
+        word = word[1:]
+    return word.replace(",", "") if word[0].isdigit() and word[-4:-3] == "," else word
+
+
+@lru_cache(maxsize=4096)
+def fold(text: str) -> str:
+    """The text without case, accents, apostrophes and compatibility forms."""
+    if text.isascii():
+        return text.casefold().translate(_APOSTROPHES)
+    import unicodedata  # noqa: PLC0415 - a megabyte that English replies do without
+
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    plain = "".join(c for c in decomposed if not unicodedata.combining(c) and c != "\ufe0f")
+    return unicodedata.normalize("NFKC", plain).casefold().translate(_APOSTROPHES)
+
+
+def trim(text: str) -> str:
+    """The text without the punctuation around it, unless it is nothing else."""
+    return re.sub(_EDGES, "", text) or text.strip()
+
+
+def spans(text: str) -> list[Span]:
+    """The words of a text, folded, with where they begin and end."""
+    return [(_spell(m.group()), m.start(), m.end()) for m in _word().finditer(text)]
+
+
+@lru_cache(maxsize=2048)
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, folded."""
+    return tuple(_spell(m) for m in _word().findall(text))
+
+
+_OPPOSITES = (
+    r"(?:un|in|im|il|ir|ex|de|dis|non|re|en|up|down|on|off|out|over|under|pre|post|inter|intra|sub"
+    r"|anti|mis)?"
+)
+
+
+def slips(typed: str, meant: str) -> int | None:
+    """How many slips lie between what was typed and what may be meant; None when too many. One is
+    forgiven from 5 letters and two from 9, other digits and a prefix that opposes never.
+    """
+    letters = sum(map(str.isalnum, meant))
+    allowed = (letters >= 5) + (letters >= 9)
+    near = abs(len(typed) - len(meant)) <= allowed > 0
+    if not near or re.findall(r"\d+", typed) != re.findall(r"\d+", meant):
+        return None
+    from rapidfuzz.distance import OSA, Postfix  # noqa: PLC0415 - only after exact matching has failed
+
+    distance = OSA.distance(typed, meant, score_cutoff=allowed)
+    opposes = distance and _opposes(typed, meant, Postfix.similarity(typed, meant))
+    return None if distance > allowed or opposes else int(distance)
+
+
+def _opposes(one: str, two: str, shared: int) -> bool:
+    """Whether two words that end in the same letters, so many, begin with other prefixes."""
+    pairs = ((one[: len(one) - n], two[: len(two) - n]) for n in (shared, shared - 1))
+    unlike = [f"{a} {b}" for a, b in pairs if shared > 2 and a != b]
+    return any(re.fullmatch(f"{_OPPOSITES} {_OPPOSITES}", pair) for pair in unlike)

@@ -7,9 +7,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from quandary.reading.numbers import NTH, cardinal
-from quandary.reading.phrases import ALIKE, IRREGULAR, WORDS, Words
-from quandary.reading.words import slips, spans, words
+from quandary.reading import Words, slips, spans, words
+from quandary.reading.phrases import ALIKE, IRREGULAR, NTH, WORDS, cardinal
 
 if TYPE_CHECKING:
     from quandary.model.asks import Choice
@@ -59,15 +58,10 @@ def _resembles(typed: str, meant: str) -> bool:
     return len(typed) > 4 and not other and slips(typed, meant) is not None
 
 
-# -- the options -----------------------------------------------------------------------------------
-
 _PIECES = re.compile(r"[.,;:!?]+(?=\s|$)|[()\[\]—–]|\s-\s")
 _PARTS = re.compile(rf"{_PIECES.pattern}|\b(?:and|or|but)\b")
-_NAME = re.compile(r"(?<=[a-z,] )[A-Z]\w+")
 _SMALL = WORDS.function | {"first", "again", "next"}
-_TAKING = frozenset(
-    ("until", "after", "before", "needs", "costs")
-)  # what is more than their object
+_TAKING = frozenset(("until", "after", "before", "needs", "costs"))  # more than their object
 _EMPTY = WORDS.negators | frozenset(map(stem, WORDS.function | WORDS.stating))
 _WHOSE = WORDS.function - WORDS.passing  # says of whom something is said: `send it to me`
 _SAYING_LITTLE = frozenset(map(stem, WORDS.neutral))
@@ -91,9 +85,8 @@ class Lexicon:
         self.tokens = frozenset(t for e in self.entries for t in e.in_label | e.in_description)
         labels = [words(option.label) for option in options]
         self.label_words = frozenset(word for label in labels for word in label)
-        # What options do, as far as their labels open with it.
-        self.openings = frozenset(stem(label[0]) for label in labels if len(label) > 1)
         self.first = frozenset(stem(label[0]) for label in labels if label)
+        self.deeds = frozenset(stem(label[0]) for label in labels if len(label) > 1)
         self.joins = frozenset(
             (one, between, two)
             for option in options
@@ -111,15 +104,30 @@ class Lexicon:
 
     def names(self, said: Words) -> set[str]:
         """The options whose label these words say in full, or open as it does."""
-        tokens = {stem(word) for word in said if self.tells(word)}
+        tokens = self._tokens_meant(said)
         begun = (e for e in self.entries if tokens & {*e.label[:1], e.known})
         whole = (e for e in self.entries if e.telling and e.telling <= tokens)
         return {e.code for e in (*begun, *whole)}
 
+    def speaks_of(self, said: Words, codes: Words) -> set[str]:
+        """The options besides these whose label the words say, or all of it but its verb."""
+        own = set[str]().union(*(e.in_label for e in self._entries(codes)))
+        tokens = self._tokens_meant(said) - own
+        others = [e for e in self.entries if e.code not in codes and tokens & e.in_label]
+        beyond = {e.code: e.telling - own - {*e.label[:1]} for e in others}
+        spoken = {code for code, told in beyond.items() if told and told <= tokens}
+        return spoken | self.names(said) - {*codes}
+
     def mentions(self, said: Words) -> set[str]:
         """The options that have a telling word of these in their label."""
-        tokens = {stem(word) for word in said if self.tells(word)}
+        tokens = self._tokens_meant(said)
         return {e.code for e in self.entries if not tokens.isdisjoint(e.in_label)}
+
+    def _tokens_meant(self, said: Words) -> set[str]:
+        """The telling words, and what they may be slips of."""
+        told = [word for word in said if self.tells(word)]
+        near = (self._meanings(stem(word), word) for word in told if len(word) > 5)
+        return {*map(stem, told)}.union(*near)
 
     def verbatim(self, said: Words) -> Words:
         """The options that have these words in their label or description, whatever the words."""
@@ -145,12 +153,11 @@ class Lexicon:
         return Fit(codes, DESCRIPTION) if told or alone else None
 
     def account(self, said: Words, also: frozenset[str] = frozenset()) -> Fit | None:
-        """The options that account for every telling word, the better ones only.
-
-        `also` are words of the question itself: they pass where a whole label is said.
-        """
-        small = WORDS.passing | WORDS.negators
-        pairs = [pair for pair in zip(said, _sign(said), strict=True) if pair[0] not in small]
+        """The options that account for every telling word; `also` pass beside a whole label."""
+        small, signed = WORDS.passing | WORDS.negators, _sign(said)
+        if not WORDS.negators.isdisjoint(said) and not any(t[0] == "!" for t in signed):
+            return None  # what is denied stands before it: `redis won't do`
+        pairs = [pair for pair in zip(said, signed, strict=True) if pair[0] not in small]
         tokens = dict(pairs) if len({*pairs}) == len(pairs) else {}  # not `revert the revert`
         meant = [self._meanings(token, word) for word, token in tokens.items()]
         weak = (WORDS.neutral | WORDS.modifiers).issuperset(tokens)
@@ -163,20 +170,22 @@ class Lexicon:
         # The verb of a label with something of its description may be another deed.
         verbs = [e for e in entries if told & e.in_label == {*e.label[:1]} != e.needed]
         guessed = any(not m & e.in_label for e in verbs for m in meant)
+        # So may words of a description in another order: `ask legal`, of `Legal asked for it`.
+        order = [
+            [e.description.index(t) for t in tokens.values() if t in e.description] for e in entries
+        ]
+        guessed = guessed or (not label and all(at != sorted(at) for at in order))
         fitting = codes and self._counts_alike(entries, said)
         return self._check(Fit(codes, int(label), guessed), told) if fitting else None
 
     def find_rivals(self, said: Words, codes: Words) -> Words:
         """The other options that have every telling word, in whatever place."""
         told = {t for word, t in zip(said, _sign(said), strict=True) if self.tells(word)}
-        rivals = (e.code for e in self.entries if told and told <= e.in_label | e.in_description)
-        return tuple(code for code in rivals if code not in codes)
+        entries = (e for e in self.entries if told and e.code not in codes)
+        return tuple(e.code for e in entries if all(map(e.resembles, told)))
 
     def passes(self, said: Words, codes: Words) -> bool:
-        """Whether all that is said is a word that a description has in passing, or another form.
-
-        `left` of `Sections on the left`; what a part of it begins with is said of the option.
-        """
+        """Whether just a word is said that a description has in passing: `on the left`."""
         told = [word for word in said if word not in _SMALL]
         if len(told) != 1 or WORDS.negators & {*said} or (said[1:] and self.verbatim(said)):
             return False
@@ -212,10 +221,8 @@ class Lexicon:
 
 
 def _score(entry: _OptionWords, meant: list[set[str]], also: set[str], *, whole: bool) -> float:
-    """How much is said for an option; nothing when a word is not its own.
-
-    A word of its description counts half. With words that say little, or that are the question's,
-    its `whole` label must be said.
+    """How much is said for an option, by its description half; nothing when a word is not its own.
+    With words that say little, or that are the question's, its `whole` label must be said.
     """
     hits, described = set[str](), set[str]()
     for alternatives in meant:
@@ -252,10 +259,15 @@ class _OptionWords:
         for part in map(words, _PARTS.split(option.description)):
             told = [word for word in part if stem(word) not in _EMPTY]
             heads += told[: 1 + (len(told) == 2 and part[0] not in _TAKING)]
-        heads += [n for n in words(" ".join(_NAME.findall(option.description))) if n not in ALIKE]
         self.heads = {*heads, *(stem(head) for head in heads if len(head) > 6)}
+        self.all = self.in_label | self.in_description
         self.undoing = stem(first) if len(self.label) > 1 and first in WORDS.undoings else ""
         """The verb that it opens with, where its object alone would not say so."""
+
+    def resembles(self, token: str) -> bool:
+        """Whether it has a word or one that it begins, such as `lowest` for `low`."""
+        longer = (w for w in self.all if len(token) > 2 and len(w) < len(token) + 4)
+        return token in self.all or any(w.startswith(token) for w in longer)
 
 
 def _sign(said: Words) -> list[str]:

@@ -8,14 +8,23 @@ from typing import Literal, NamedTuple
 
 from quandary.model.asks import MORE, Choice, Question
 from quandary.model.tree import OTHER
-from quandary.reading import names_of
+from quandary.reading import Words, names_of, words
 from quandary.reading.lexicon import DESCRIPTION, LABEL, WHOLE, Fit, lexicon, stem
-from quandary.reading.numbers import cardinal, counts, is_all, places
-from quandary.reading.phrases import FILLERS, SAYINGS, WORDS, Words, edges, opens, strip
-from quandary.reading.words import words
+from quandary.reading.phrases import (
+    FILLERS,
+    SAYINGS,
+    WORDS,
+    cardinal,
+    edges,
+    is_all,
+    opens,
+    places,
+    strip,
+)
 
 NAMING = frozenset(("pick", "either"))  # how words say which options are meant
 Sense = Literal["yes", "no"]
+_AGREEING = SAYINGS.approving | SAYINGS.deeds  # `Approve`, `Continue`, whatever was asked
 
 
 class Meaning(NamedTuple):
@@ -42,17 +51,20 @@ class Interpreter:
         self.marked = marked
         self.lone = lone  # whether a number in the reply is the only one
         self.shown = [*(choice.code for choice in question.choices), *[OTHER] * question.menu]
-        self.real = [choice.code for choice in question.choices if choice.code != MORE]
+        self.here = [choice.code for choice in question.choices if choice.code != MORE]
+        self.paged = len(self.here) < len(question.choices)
+        further = question.named if self.paged and (question.multi or not question.chain) else ()
+        self.real = [*self.here, *(c.code for c in further if "/" not in c.code)]
         self.names = names_of(question)
         self.lexicon = lexicon(question.options)
         self.labels = {option.code: words(option.label) for option in question.options}
         self.every = tuple(c for c in self.real if self.labels[c] not in SAYINGS.none)  # "all"
         self.negative = frozenset(e for e in self.labels.values() if {*e[:1]} & WORDS.excluders)
         self.asked = frozenset(words(question.text[:600]))
+        self.topic = frozenset(map(stem, self.asked))
         self.leading = WORDS.leading | (WORDS.dropping & self.asked)
         self.context = self.asked - WORDS.neutral | WORDS.general
-        nouns = self.context | WORDS.kinds | self.lexicon.label_words - WORDS.neutral
-        self.nouns = frozenset(noun for noun in nouns if not counts(noun))
+        self.nouns = self.context | WORDS.kinds | self.lexicon.label_words - WORDS.neutral
 
     def clause(self, clause: Words) -> Meaning | None:
         """What one clause says, or None when it says nothing about the options."""
@@ -77,23 +89,28 @@ class Interpreter:
         found = self._named(said) or either or self.read_drop(said) or self._without(said)
         if not found and not self._find_excluded(said):
             found = self._list(said) or self._told(said)
-        return found or read_sense(said)
+        one = found and len(found.codes) == 1 and "both" in {*said} - self.lexicon.label_words
+        return None if one else found or read_sense(said)
 
     def _is_foreign(self, said: Words) -> bool:
-        """Whether words of an option are said of something else.
-
-        `park it` is not `In the park`, `take a break` not `Break it up`, `one of them` not all.
-        """
+        """Whether words of an option are said of something else: `park it`, not `In the park`."""
         if len(said) > 1 and self.lexicon.verbatim(said):
             return False
         known, core = self.lexicon, edges(said, FILLERS)
         noun = known.tokens - known.first
         deed = core[1:] in SAYINGS.it and stem(core[0]) in noun and not known.verbatim(core)
-        thing = {*said[-2:-1]} & {"a", "an", "be"} and stem(said[-1]) in known.openings
+        thing = {*said[-2:-1]} & {"a", "an", "be"} and stem(said[-1]) in known.deeds
         parts = WORDS.parts - known.label_words
         part = any(two == "of" and one in parts for one, two in pairwise(said[1:]))
-        others = said[0] in WORDS.others - known.label_words or said in SAYINGS.pleas
-        return bool(deed or thing or part or others) or opens(said, SAYINGS.introducing)
+        others = said[0] in WORDS.others - known.label_words
+        # What somebody else is to do or did, or what it is to be like.
+        done = core[1:] and core[0][-2:] == "ed" and stem(core[0]) in known.first
+        done = done and (core[1:2] in SAYINGS.it or said[0] in {"i", "we"})
+        told = said[0] == "you" and stem(said[1]) in known.first if len(said) > 1 else False
+        liken = any(two == "like" and one in {"be", "is"} for one, two in pairwise(said))
+        others = others or (done and core[0] not in known.label_words) or told or liken
+        own = opens(said, SAYINGS.introducing) or said in SAYINGS.pleas | SAYINGS.ended
+        return bool(deed or thing or part or others or own)
 
     def _has_sense(self, said: Words) -> bool:
         """Whether words are a yes or a no before anything else."""
@@ -101,8 +118,6 @@ class Interpreter:
         named = self.names.match(said) and not thrown_in.issuperset(said)
         begun = said in SAYINGS.deeds and len(self.names.beginning(said)) == 1
         return (said in SAYINGS.yes or said in SAYINGS.no) and not named and not begun
-
-    # -- names -------------------------------------------------------------------------------------
 
     def name(self, said: Words) -> Meaning | None:
         """What words say that name options without "or", "and" or "not"."""
@@ -158,7 +173,22 @@ class Interpreter:
             rivals = () if begun else self.lexicon.find_rivals(said, codes)
             if not fit.evidence:  # `merge later` of a description, and an option is called `Merge`
                 rivals = (*rivals, *(self.lexicon.names(said) - {*codes, *rivals}))
-        passing = not fit.evidence and self.lexicon.passes(strip(said), codes)
+        amount = WORDS.amounts.issuperset(strip(said) or said)
+        amount = amount or (said[0] in {"we", "i"} and not {*said[1:2]} <= WORDS.choosing)
+        # `never on production` forbids it, though a description may say so; `no server` quotes one
+        holds = all({*self.labels[code][:1]} & WORDS.idle for code in codes)
+        if said[0] in WORDS.denying and not holds:
+            quoted = self.lexicon.verbatim(said) or self.lexicon.verbatim(strip(said))
+            forbids = said[0] in {"never", "dont"} or not WORDS.function.isdisjoint(said[1:2])
+            amount |= forbids or not quoted
+        passing = not fit.evidence and (amount or self.lexicon.passes(strip(said), codes))
+        # `the plan is fine`, where it was asked about: what it is about is no choice of it
+        told = {stem(word) for word in strip(said) if self.lexicon.tells(word)}
+        if fit.evidence == LABEL and told <= self.topic and not WORDS.being.isdisjoint(said):
+            return None
+        # `keep it`, and what is offered is to `Keep a baseline`
+        its = [label for c, label in self.labels.items() if c in codes and label[:1] == core[:1]]
+        passing |= core[1:2] in SAYINGS.it and any({*label[1:2]} & {"a", "an"} for label in its)
         return Meaning(*options_of(codes, fit.evidence)[:3], rivals, fit.guessed or passing)
 
     def _told(self, said: Words) -> Meaning | None:
@@ -185,10 +215,7 @@ class Interpreter:
         return None
 
     def find_side(self, sense: Sense) -> tuple[Words, bool]:
-        """What a yes or a no stands for, and whether that is to be asked about.
-
-        Of two options, a no leaves the one that does not say yes: `Hold the release` outright.
-        """
+        """What a yes or a no stands for, and whether that is to be asked about."""
         found, options = sides(self.question, sense), self.question.options
         if found or sense == "yes" or len(options) != 2:
             return found, False
@@ -197,22 +224,19 @@ class Interpreter:
         left = tuple(o.code for o in options if o.code not in yes and len(yes) == 1)
         return (holding, False) if len(holding) == 1 else (left, True)
 
-    # -- places ------------------------------------------------------------------------------------
-
     def place(self, said: Words) -> Meaning | None:
         """A place in the list, or several."""
         core = edges(said, FILLERS - WORDS.placing, WORDS.endings - WORDS.placing)
         core = bare if len(bare := strip(said)) == 1 and bare[0].isdigit() else core
-        if is_all(core, len(self.real)):
+        if is_all(core, len(self.here)) or is_all(core, len(self.real)):
             own = (said[1:] and self.lexicon.verbatim(said)) or self.lexicon.mentions(core)
-            if not own and self.question.multi:
-                return Meaning("pick", self.every)
+            if not own and self.question.multi:  # of several pages, those not seen are asked about
+                return Meaning("either" if self.paged else "pick", self.every)
             return None if own and not self.question.multi else Meaning("none")
         place = places(core, len(self.shown), self.nouns)
-        ends = {"top", "bottom", "middle"} & self.lexicon.label_words
         polite = edges(said, WORDS.interjections, WORDS.interjections)
         loose = place and not place.explicit and len(polite) > len(core)  # `to me first`
-        if place is None or (len(core) == 1 and core[0] in ends) or loose:
+        if place is None or loose:
             return None
         found = tuple(self.shown[at] for at in place.at)
         labelled = [self.lexicon.find_in_labels((word,)) for word in core if cardinal(word)]
@@ -221,7 +245,8 @@ class Interpreter:
         if number is not None or not (found or valued):
             return self._count(core, number, found)
         found = tuple(code for codes in labelled for code in codes) if valued else found
-        rivals = self.names.beginning(core) if len(core) == 1 else ()
+        alone = () if core[1:] else core
+        rivals = (*self.names.beginning(alone), *self.lexicon.find_in_labels(alone))
         if rivals or (place.alternatives and not (self.question.multi and "or" not in core)):
             return options_of((*found, *rivals))
         return Meaning("pick", found, WHOLE if place.explicit else DESCRIPTION)
@@ -239,8 +264,6 @@ class Interpreter:
         phrase = self.lexicon.phrase(strip(core)) or self.lexicon.phrase((f"{core[0]}%",))
         return options_of(phrase.codes) if phrase and phrase.evidence else Meaning("beyond")
 
-    # -- what is left out --------------------------------------------------------------------------
-
     def _without(self, said: Words) -> Meaning | None:
         """`not the second`, `anything but deploy`, `2 rather than 3`, `all but 3`."""
         found = self._find_excluded(said)
@@ -250,8 +273,7 @@ class Interpreter:
         before, after, negator = found
         # `don't deploy now` leaves `Deploy later`, even where an option says `Do not deploy`.
         other = self.names.match(edges(after, frozenset(), WORDS.interjections))
-        alone = WORDS.excluders.isdisjoint(after) and not other
-        if alone and (negator in WORDS.excluders or not before):
+        if not other and (negator in WORDS.excluders or not before):
             fit = self.lexicon.account(said)
             own = self._phrased(said) or (None if fit and fit.evidence else self._settle(fit, said))
             described = own and not own.evidence and self.lexicon.names(after)
@@ -262,20 +284,14 @@ class Interpreter:
         after = (*after[:1], *("and" if word in {"no", "not"} else word for word in after[1:]))
         core = edges(after, frozenset(("the", "a")), WORDS.interjections) if other else strip(after)
         dropped = (*self._several(after), *self.lexicon.find_in_labels(core))
-        # What is left is as good as named where each of the others is: not after `anything but`.
-        each = len(_part(after, WORDS.joints | WORDS.alternatives)) > len(self.real) - 2
-        return self._leave(before, dropped, negator, each=each) if dropped else None
+        return self._leave(before, dropped, negator) if dropped else None
 
     def _find_excluded(self, said: Words) -> tuple[Words, Words, str] | None:
-        """What stands before and after the first word that leaves something out.
-
-        The "no" of a label such as `No limit` leaves nothing out, nor does `that won't work`.
-        """
+        """What stands before and after the first word that leaves something out, and that word."""
         for at, word in enumerate(said[:-1]):
             if said[at : at + 2] in SAYINGS.excluding and said[at + 2 :]:
                 return said[:at], said[at + 2 :], word
-            own = word == "dont" and said[at + 1] in WORDS.minding
-            own = own or opens(said[at:], self.negative)
+            own = opens(said[at:], self.negative)
             willing = word not in {"wont", "shouldnt", "wouldnt"} or {*said[:at]} & {"i", "we"}
             opening = not at and word not in {"but", "save", "bar"}
             excepts = word in WORDS.excepting and (opening or {*said[:at]} & WORDS.quantifiers)
@@ -284,15 +300,12 @@ class Interpreter:
                 return said[:at], rest or said[at + 1 :], word
         return None
 
-    def _leave(self, before: Words, dropped: Words, negator: str, *, each: bool) -> Meaning | None:
-        """What is left when some options are ruled out of those named before.
-
-        All but something is never a plain pick: what is left is asked about.
-        """
+    def _leave(self, before: Words, dropped: Words, negator: str) -> Meaning | None:
+        """What is left of those named before; of more than two it is never a plain pick."""
         quantity = {*before} - WORDS.function - FILLERS
         if quantity <= WORDS.quantifiers | WORDS.quantified:
             evidence = LABEL if negator == "no" else WHOLE
-            return Meaning("not", dropped, evidence, doubtful=not each or bool(quantity))
+            return Meaning("not", dropped, evidence, doubtful=len(self.real) > 2 or bool(quantity))
         meant = self.name(before)
         left = [code for code in meant.codes if code not in dropped] if meant else []
         return options_of(left) if left else None
@@ -304,8 +317,6 @@ class Interpreter:
         verb = len(core) > 1 and core[0] in WORDS.dropping and not known
         codes = self._several(core[1:]) if verb else ()
         return Meaning("drop", codes) if codes else None
-
-    # -- several -----------------------------------------------------------------------------------
 
     def _several(self, said: Words) -> Words:
         """Every option that words joined by "and" or "or" name; none when one names nothing."""
@@ -341,9 +352,6 @@ def _part(said: Words, joints: frozenset[str]) -> list[Words]:
     return [tuple(part) for joint, part in groupby(said, joints.__contains__) if not joint]
 
 
-# -- yes and no ------------------------------------------------------------------------------------
-
-
 def read_sense(said: Words) -> Meaning | None:
     """Yes, no, or nothing but fillers; None when anything else is said, or both."""
     senses: set[Sense] = set()
@@ -366,16 +374,14 @@ def read_sense(said: Words) -> Meaning | None:
 
 
 def find_affirmed(said: Words, question: Question) -> Words | None:
-    """What a yes stands for: one option, or all that it could mean; None where it is no yes.
-
-    `continue` is no yes where just one label opens with it.
-    """
+    """What a yes stands for: one option, or all that it could mean; None where it is no yes."""
     begun = names_of(question).beginning(said) if said in SAYINGS.deeds else ()
     meant = read_sense(said) if said and len(begun) != 1 else None
     if meant is None or meant.how != "yes":
         return None
-    recommended = question.recommended if len(question.recommended) == 1 else ()
-    codes = sides(question, "yes") or recommended
+    codes, recommended = sides(question, "yes"), question.recommended
+    agreed = any(opens(words(o.label), _AGREEING) for o in question.options if o.code in codes)
+    codes = recommended if len(recommended) == 1 and not agreed else codes
     every = tuple(c.code for c in question.choices if c.code != MORE)
     return codes or (every if len(every) > 1 else ())
 
@@ -391,16 +397,17 @@ def sides(question: Question, sense: Sense) -> Words:
 
 
 def _answers(option: Choice, question: Question, sense: Sense) -> bool:
-    """Whether an option says yes or no to what was asked.
-
-    A label that says more than that does so only where it can answer anything: `yes` is not
-    `Accept the risk`, nor is `no` `Cancel the account`.
-    """
+    """Whether an option says yes or no to what was asked: `yes` is not `Accept the risk`."""
     known = SAYINGS.affirming if sense == "yes" else SAYINGS.refusing
     said = words(option.label)
     opening = max((len(phrase) for phrase in known if said[: len(phrase)] == phrase), default=0)
     button = said[:1] == ("no",) != words(option.label.partition(",")[0])  # `No button` is neither
     small = frozenset[str]() if sense == "yes" else WORDS.function
+    labels = [words(option.label) or ("",) for option in question.options]
+    holds = any(opens(e, SAYINGS.refusing) or e[0] in WORDS.holding for e in labels)
+    # `Merge` beside `Rebase` is no yes.
+    if sense == "yes" and not opens(said, _AGREEING) and not holds and len(labels) > 2:
+        return False
     if button or not opening or small.issuperset(said[opening:]):
         return bool(opening) and not button
     last = words(re.split(r"[.!?:]\s", question.text[-600:].rstrip(" ?\n"))[-1])

@@ -8,25 +8,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from quandary.reading import GO, HEAD, OWN, names_of, option_names, read_above, read_name, reading
+from quandary.reading import HEAD, OWN, names_of, option_names, read_name, reading, spans, words
 from quandary.reading.lexicon import WHOLE
 from quandary.reading.meaning import NAMING, Interpreter, Meaning, find_affirmed, options_of, sides
-from quandary.reading.numbers import cardinal
-from quandary.reading.phrases import CUT, FILLERS, SAYINGS, SHORT, WORDS, Words, opens
-from quandary.reading.words import Span, spans, words
+from quandary.reading.phrases import CUT, FILLERS, SAYINGS, SHORT, WORDS, cardinal, edges, opens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from quandary.model.asks import Choice, Question, Reading
-    from quandary.reading import Mode
+    from quandary.reading import Mode, Span, Words
     from quandary.reading.lexicon import Lexicon
 
 _NUMBER_SIGN = r"(?i)\b(?:no|nr)\.(?=\s*\d)"
 _MARKED = r"\[\s*(\w+)\s*\]|\b([A-Z][A-Z0-9]+)\b"
 _LEADING = r"(?i)^(?:[\s,;:.!…()\[\]—–-]+|(?:and|but)\b\s*)+"
 _REMARK = (
-    r"(?is)(?P<pick>.{1,80}?)(?P<joint>\s*[,;.—–-]+\s+|\s+)(?:but|and|also|please|though|because|since)\b[\s,]*"
+    r"(?is)(?P<pick>.{1,80}?)(?P<joint>\s*[,;.—–-]+\s+|\s+)"
+    r"(?P<turn>but|and|also|please|though|because|since)\b[\s,]*"
     r"(?P<remark>(?!(?:if|unless|only|not|then)\b)\S.*)"
 )
 _WAITING = r"(?i)(?:i|i'm|i'd|we|let|wait|hold|maybe|perhaps|first|can|could|should|would)\b"
@@ -42,48 +41,37 @@ def read_words(bare: str, question: Question, mode: Mode) -> Reading | None:
     affirmed = find_affirmed(words(bare), question) if alone else None
     if affirmed is not None:
         return reading(affirmed, question)
-    return (
-        (_read_loosely if mode == "plain" else _read_strictly)(bare, question)
-        or _read_remark(bare, question, mode)
-        or read_above(bare, question, whole=False)
-    )
-
-
-def _read_strictly(bare: str, question: Question) -> Reading | None:
-    """The beginning of a label in whole words, or a whole label with a slip."""
+    if mode == "plain":
+        return _read_loosely(bare, question) or _read_remark(bare, question, mode)
     known = names_of(question)
     found = len(bare) <= HEAD and (known.beginning(words(bare)) or known.find_mistyped(bare))
-    return reading(found, question) if found else None
+    return reading(found, question) if found else _read_remark(bare, question, mode)
 
 
 def _read_loosely(bare: str, question: Question) -> Reading | None:
-    """Whatever the words say, where it is more than the person's own words.
-
-    Where it has to be outright, they say what an option does, or its place.
-    """
+    """Whatever the words say; where it has to be outright, what an option does, or its place."""
     found = Sentences(bare, question).read()
     outright = {*question.outright} & {*found.codes} if len(found.codes) == 1 else set()
     labels = [words(choice.label) for choice in question.every if choice.code in outright]
     said = {word for word in words(bare) if not word.isdigit()} if labels else set[str]()
     # `Go back` is told by its second word, which `Go ahead` has not.
-    told = said <= WORDS.locating or all(label[label[:1] == GO] in said for label in labels)
+    told = said <= WORDS.locating or all(label[label[:1] == ("go",)] in said for label in labels)
     return found if found.kind != "own-words" and told else None
 
 
 def _read_remark(bare: str, question: Question, mode: Mode) -> Reading | None:
-    """A code or whole label with a remark behind it: "OK, but rename it".
-
-    What limits the choice, or names another option, is more than a remark.
-    """
+    """A code or whole label with a remark behind it that limits nothing: "OK, but rename it"."""
     found = re.match(_REMARK, bare) if len(bare) <= HEAD and "?" not in bare else None
     if not found or re.match(_WAITING, said := found["remark"]):
         return None
     pick = read_name(found["pick"], question, mode)
     # Without a comma, one more word is as likely one more thing to do: `save and close`.
     brief = question.multi or len(words(said)) == 1
-    if not pick or pick.kind != "pick" or (brief and not found["joint"].strip()):
+    alone = brief or not WORDS.quantifiers.isdisjoint(words(found["pick"]))  # `all but x`
+    if not pick or pick.kind != "pick" or (alone and not found["joint"].strip()):
         return None
     more = Sentences(f"but {said}", question).says_more_than(pick.codes)
+    more = more or (question.multi and is_member(words(f"{found['turn']} {said}"), ","))
     return None if more else replace(pick, comment=said)
 
 
@@ -119,7 +107,8 @@ class Sentences:
     def says_more_than(self, codes: Words) -> bool:
         """Whether this is more than a remark on a choice of these."""
         said = [clause.words for clause in self.clauses]
-        other = any(limits(one) or self.lexicon.names(one) - {*codes} for one in said)
+        other = any(limits(one) or self.lexicon.speaks_of(one, codes) for one in said)
+        other = other or said[-1][-1] == "too"  # one more thing to do
         return self.asks or other or self.read().kind != "own-words"
 
     def _read_one(self) -> Meaning | None:
@@ -129,7 +118,8 @@ class Sentences:
             return options_of(whole)
         long = len(said) > 2 or (len(said) > 1 and said[0] in WORDS.leading)
         phrase = self.lexicon.phrase(said) if long else None
-        return options_of(phrase.codes, phrase.evidence) if phrase else None
+        quoted = phrase and (phrase.evidence or said[0] not in WORDS.denying)
+        return options_of(phrase.codes, phrase.evidence) if phrase and quoted else None
 
     def hinges(self) -> bool:
         """Whether the choice hangs on a condition; what somebody does later may hang on one."""
@@ -173,11 +163,7 @@ class Sentences:
         return reading(found, self.question) if len(found) > 1 else OWN
 
     def _keep_standing(self) -> list[Clause]:
-        """The clauses that still count after a second thought, without the reason for it.
-
-        One that only leaves something out lets the rest stand: `tests and docs. actually no docs`.
-        A reason is no choice: `2... no, too slow. 3`.
-        """
+        """The clauses that count after a second thought, all where it only leaves something out."""
         first = 0
         for at, clause in enumerate(self.clauses):
             said = clause.words
@@ -198,43 +184,64 @@ class Sentences:
         more = not naming or any(self._says_more(at, *naming[0]) for at in range(len(self.clauses)))
         # A yes or no beside its opposite is neither: `nope, all good`, `no, merge`.
         senses = {m.how for _, m in told if m.how in WORDS.senses}
-        opposed = {
-            c for how in senses for c in sides(self.question, "no" if how == "yes" else "yes")
-        }
-        against = len(senses) > 1 or any(opposed.intersection(m.codes) for _, m in naming)
+        said = [clause.words for clause in self.clauses]
+        ends = {said[0][0], said[-1][-1]}
+        if ends & {"yes", "yep", "yup", "yeah"} or any(opens(one, SAYINGS.going) for one in said):
+            senses.add("yes")
+        opposed = sides(self.question, "yes" if "no" in senses else "no") if senses else ()
+        denied = any(at > naming[0][0] for at, m in told if m.how == "no") if naming else False
+        against = len(senses) > 1 or any({*opposed} & {*m.codes} for _, m in naming)
+        against = against or (denied and naming[0][1].how in NAMING)
         return OWN if more or against else self._sum(naming)
 
-    def _says_more(self, at: int, first: int, named: Meaning) -> bool:
-        """Whether a clause is more than a remark: it speaks of other options, or lists more.
+    def _find_others(self, first: int, codes: Words) -> Words | None:
+        """The other options that remarks speak of, but not against; None where no remark does."""
+        meant = [m for m in self.meanings if m]
+        named = {code for m in meant if m.how in NAMING for code in m.codes}
+        apart = any(m.how == "not" and named.isdisjoint(m.codes) for m in meant)
+        said = [self.clauses[n].words for n, m in enumerate(self.meanings) if n != first and not m]
+        spoken = {one: self.lexicon.speaks_of(one, codes) for one in said}
+        if not any(spoken.values()) and not (apart and self.question.multi):
+            return None
+        affirmed = (found for one, found in spoken.items() if WORDS.negators.isdisjoint(one))
+        return tuple(set[str]().union(*affirmed))
 
-        What stands before a choice makes it one of several thoughts, unless the choice is opened as
-        such. A word of a description, a bare `first` and a `wait` carry no remarks at all.
+    def _says_more(self, at: int, first: int, named: Meaning) -> bool:
+        """Whether a clause is more than a remark: it takes the choice back in part, or lists more.
+        So is what stands before a choice that is not opened as one, and all beside a weak one.
         """
         clause, meant, choice = self.clauses[at], self.meanings[at], self.clauses[first]
         said = clause.words
         if meant is not None:
             other = meant.how == "pick" and not {*meant.codes} <= {*named.codes}
-            return at > first and other and not {"is", "are"}.isdisjoint(said)
-        if is_chatter(said) or (said[0] in WORDS.reasons and at > first):
+            stated = not {"is", "are"}.isdisjoint(said) or said[0] in {"we", "they", "it"}
+            return at > first and other and stated
+        contrast = said[0] in WORDS.contrasts and len(said) > 1
+        if is_chatter(said) or (said[0] in WORDS.reasons and not contrast and at > first):
             return False
         affirmed = WORDS.negators.isdisjoint(said)
         halts = choice.words in SAYINGS.halts and not self.interpreter.names.match(choice.words)
         wrong = {"is", "are"} & {*choice.words} and not WORDS.wrongs.isdisjoint(said)
-        liked = said[0] == "but" and (named.evidence < WHOLE or {*choice.words} & WORDS.liking)
+        loose = said[0] != "but" or len(said) < 3 or named.evidence < WHOLE
+        liked = contrast and (loose or {*choice.words} & WORDS.liking)
         # `without the tests`, `ten percent`, `not the old ones`: what takes some of it back
         less = said[0] in WORDS.excepting - {"but"} or (cardinal(said[0]) or 1) > 1
         less = less or (not affirmed and bool(self.lexicon.mentions(said) & {*named.codes}))
-        if not named.evidence or halts or wrong or liked or (less and at > first):
+        partly = said[0] == "not" and (len(said) < 3 or said[1] in WORDS.function)
+        less = less or (partly and named.how == "pick")
+        beyond = said[0] == "or"  # of something that is not offered
+        if not named.evidence or halts or wrong or liked or beyond or (less and at > first):
             return True
         if at < first:
-            return limits(said) or not opens(choice.words, SAYINGS.choosers)
+            other = named.how in WORDS.senses and bool(self.lexicon.names(said))
+            return other or limits(said) or not opens(choice.words, SAYINGS.choosers)
         if named.how not in NAMING:  # `no, separately`
             side = self.interpreter.find_side(named.how)[0] if named.how in {"yes", "no"} else ()
             return bool(side) and not self.lexicon.mentions(said) <= {*side}
-        brief = self.question.multi and len(said) < 3 and said[0] not in WORDS.asides
-        listing = clause.mark == "," and brief
-        spoken_of = self.lexicon.mentions if "and" in said else self.lexicon.names
-        return listing or (affirmed and not spoken_of(said) <= {*named.codes})
+        listing = self.question.multi and named.how == "pick" and is_member(said, clause.mark)
+        listing = listing and not self.lexicon.speaks_of(said, named.codes)
+        more = affirmed and "and" in said and not self.lexicon.mentions(said) <= {*named.codes}
+        return listing or more
 
     def _sum(self, naming: list[tuple[int, Meaning]]) -> Reading:
         """The options that are left of those that were named, and what was said beside them."""
@@ -248,7 +255,8 @@ class Sentences:
         if rest or lone_drop or any(m.how in {"beyond", "none"} for m in meanings):
             return OWN
         named = [m for m in meanings if m.how in NAMING] or meanings
-        together, doubtful = False, any(m.doubtful for m in named)
+        judged = any(self._judges(self.clauses[at].words) for at, m in naming if m.how in NAMING)
+        together, doubtful = False, judged or any(m.doubtful for m in named)
         if how in {"yes", "no"}:
             codes, doubtful = self.interpreter.find_side(how)
         elif either or picked:
@@ -264,8 +272,20 @@ class Sentences:
             weak = len(left) == 1 and (comment or any(m.evidence < WHOLE for m in meanings))
             codes = () if weak or any(m.how == "pick" for m in meanings) else left
         found = reading(codes, self.question, together=together, comment=comment)
-        asked = doubtful and found.kind == "pick"
-        return replace(found, kind="ambiguous", comment=None) if asked else found
+        others = self._find_others(naming[0][0], found.codes) if found.kind == "pick" else None
+        if found.kind != "pick" or (others is None and not doubtful):
+            return found
+        asked = reading((*found.codes, *(others or ())), self.question)
+        return replace(asked, kind="ambiguous", comment=None)
+
+    def _judges(self, said: Words) -> bool:
+        """Whether an option is said to be fine: no choice among several, or of what is not fine."""
+        core = edges(said, frozenset(), WORDS.judged)
+        last = words(re.split(r"[.!:]\s", self.question.text[-600:].rstrip())[-1])
+        if not core[1:] or not (self.question.multi or WORDS.faults & {*last}):
+            return False
+        wished = {"be", "sound", "sounds"} & {*said}  # `docs would be good`
+        return not wished and core[-1] in WORDS.judging - self.lexicon.label_words
 
     def _find_remark(self, naming: list[tuple[int, Meaning]]) -> str | None:
         """What was said beside the choice."""
@@ -279,8 +299,6 @@ class Sentences:
         return re.sub(_LEADING, "", remark).strip() or None
 
 
-# -- clauses ---------------------------------------------------------------------------------------
-
 _NO_SUBJECTS = WORDS.verbs | WORDS.function | WORDS.neutral
 _LONGEST = max(map(len, SAYINGS.hedges | SAYINGS.corrections))
 
@@ -288,6 +306,21 @@ _LONGEST = max(map(len, SAYINGS.hedges | SAYINGS.corrections))
 def is_chatter(said: Words) -> bool:
     """Whether nothing was said but thanks and the like."""
     return said in SAYINGS.tails or (FILLERS | WORDS.endings | WORDS.voting).issuperset(said)
+
+
+def is_member(said: Words, mark: str) -> bool:
+    """Whether a clause is one more of a list, not a remark: that opens as one, or is a sentence."""
+    joined = opens(said, SAYINGS.adding)
+    body = tuple(dropwhile(WORDS.joining.__contains__, said)) if joined else said
+    if not body or body[0] in WORDS.remarking or not WORDS.left_over.isdisjoint(body[:3]):
+        return False
+    # A verb makes it a sentence, unless it only tells which: `the ones we don't use`.
+    telling = (word for word in body if word in WORDS.relating | WORDS.stated | WORDS.subjects)
+    if next(telling, "") in WORDS.stated or body[-1] in WORDS.negators:
+        return False
+    thing = len(body) < 3 or (len(body) < 5 and WORDS.small.isdisjoint(body))
+    of = not WORDS.belonging.isdisjoint(body) and {"it", "them"}.isdisjoint(body)
+    return joined or (mark == "," and (thing or of or body[0] in WORDS.determining))
 
 
 def is_question(said: Words) -> bool:
@@ -318,10 +351,14 @@ def has_condition(said: Words, lexicon: Lexicon) -> bool:
 
 def limits(said: Words) -> bool:
     """Whether a clause opens with a condition or a sequence, or limits what was chosen."""
-    how = said[-1] == "first" or any(w in WORDS.manner or cardinal(w) for w in said[1:2])
+    how = said[-1] in {"first", "one", "ones"} or any(
+        w in WORDS.manner or cardinal(w) for w in said[1:2]
+    )
     if said[0] == "but" and (how or {*said} & WORDS.limits):
         return True
     said = tuple(dropwhile(WORDS.turns.__contains__, said))
+    if len(said) > 2 and said[-1] == "only":
+        return True
     return len(said) > 1 and said[0] in WORDS.conditions and said not in SAYINGS.polite_ifs
 
 
@@ -349,10 +386,8 @@ class Clause(NamedTuple):
 
 
 def split(text: str, kept: frozenset[str], joins: frozenset[Words]) -> list[Clause]:
-    """The clauses of a reply, also cut before words such as "because", "but" and "no wait".
-
-    `kept` are words of the options, never a turn of speech, and `joins` are two of them with what
-    stands between them there, which is no break.
+    """The clauses of a reply, also cut before words such as "because", "but" and "no wait". `kept`
+    are words of the options, no turn of speech; `joins` are two and what is between them.
     """
     typed = [*_cut(text, kept, joins), (".", len(text), len(text))]
     words, clauses = tuple(word for word, _, _ in typed), list[Clause]()
@@ -453,8 +488,6 @@ def _turns(words: Words, at: int, kept: frozenset[str]) -> bool:
     return words[at] != "but" or not (each or words[at - 1] in {"nothing", "last"})
 
 
-# -- actions ---------------------------------------------------------------------------------------
-
 _AROUND = r"(?i)^option\s+|\((?:not )?recommended[^)]*\)|[\s,]*\b(?:please|pls|plz|thanks)\W*$"
 _NUMBER = r"(?i)d\d+\.\d+\W*"  # that of an option, such as `D1.4`: the flow knows which one
 _LETTER = r"(?i)\(?([a-z])[).:]+\s*"
@@ -462,10 +495,8 @@ _HALT = r"(?i)\s+-+\s+|[,;:.!(–—]+(?!\d)|\s(?=because\b|since\b)"
 
 
 def read_action(text: str, question: Question) -> Reading | None:
-    """The action that a reply names by its letter, or begins with and says nothing else.
-
-    A remark may follow behind a comma or the like. What begins with an action and says more is in
-    the person's own words; what begins with one and names another is asked about.
+    """The action that a reply names by its letter, or begins with and says nothing else. A remark
+    may follow. What says more is own words, and what names another is asked about.
     """
     actions = [choice for choice in question.options if choice.also]
     if not actions or len(text) > HEAD or "?" in text:

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from quandary import reports as words
 from quandary.errors import QuandaryError
 from quandary.journal.entries import Answered, AnyBody, Asked, Began, Called, Ended, Noted, Returned
 from quandary.model import keys
-from quandary.model.text import one_line
-from quandary.reports import story as words
+from quandary.model.text import count, one_line
 from quandary.reports.retelling import Teller
 from quandary.settings.files import is_inside
 
 if TYPE_CHECKING:
     from quandary.journal.store import Store
-    from quandary.reports.story import Exchange, Stop
+    from quandary.reports import Exchange, Stop
     from quandary.settings import Settings
 
 FOLDER = os.path.join(".quandary", "logs")
@@ -36,29 +36,23 @@ LONGEST_OUTPUT = 500
 STEP = ("number", "id", "name", "kind", "visit", "cli", "route", "validation", "error")
 END = ("outcome", "error", "ended", "path", "calls", "tokens", "seconds")
 """What the short log says of each step, and of a run that is over."""
-PAUSE = 0.02
-"""Seconds between something that happens and the log of it."""
+PAUSE = 0.02  # seconds between something that happens and the log of it
 
 
 class Logs:
-    """Writes the logs of any number of runs, in a thread, since no agent should wait for them.
-
-    The journal has everything and a run costs money, so nothing about logs stops one.
-    """
+    """Writes the logs of any number of runs, in a thread, since no agent should wait for them."""
 
     def __init__(self, store: Store, settings: Settings, tell: Callable[[str], None]) -> None:
         self.store = store
         self.folder = folder_of(settings)
         own = settings.text("log_dir") and settings.is_own("log_dir")
-        self.root = "" if own else settings.root or ""
-        """The project that logs stay in, unless its user says otherwise."""
+        self.root = "" if own else settings.root or ""  # which logs stay in
         self.short = settings.flag("write_log_short", default=True)
         self.long = settings.flag("write_log_long", default=True)
         self.tell = tell
         self._told = self._broken = False
         self._logs: dict[str, _Log] = {}
-        self._over: dict[str, int] = {}
-        """The runs that are over, with how many entries they had then."""
+        self._over: dict[str, int] = {}  # runs that are over, with their entries by then
         self._waiting: SimpleQueue[str | None] = SimpleQueue()
         self._thread: Thread | None = None
 
@@ -136,44 +130,41 @@ def folder_of(settings: Settings) -> str:
 
 
 class _Log:
-    """The logs of one run, and how far they have come.
-
-    The short one is one JSON document that is whole after every write: the steps, and where the run
-    stands. Steps are added at the end of their list; after an amendment they are others, and it is
-    written anew. The long one has every entry in full, behind its number.
+    """The logs of one run, and how far they have come. The short one is one JSON document that is
+    whole after every write: the steps, and where the run stands. Steps are added at the end of
+    their list; after an amendment they are others, and it is written anew. The long one has every
+    entry in full, behind its number.
     """
 
     def __init__(self, logs: Logs, run: str) -> None:
         self.logs = logs
         self.teller = Teller(logs.store, run)
         self._long_end = 0
-        self._steps_end = 0
-        """Where the list of steps ends in the short log."""
-        self._steps = self._stops = 0
-        """How many steps are in it, and how many stops lie behind them."""
+        self._steps_end = 0  # where the list of steps ends in the short log
+        self._steps = self._stops = 0  # how many steps are in it, and stops behind them
         self._standing: tuple[int, str, str | None, int] | None = None
 
     def write(self) -> Teller:
         """Add what is new."""
         teller, before = self.teller, self.teller.standing.n
-        blocks = [
-            _block(teller, number, body) if self.logs.long else "" for number, body in teller.read()
-        ]
+        blocks = []
+        for number, body in teller.read():
+            if self.logs.long:  # only the first line stands at the margin, so none can be forged
+                first, *rest = _tell(teller, body)
+                blocks.append(f"[{number}] {words.moment(body.at)}  {one_line(first)}\n")
+                blocks += [*(f"    {line}\n" for line in rest), "\n"]
         if teller.standing.n > before:
             slug = keys.slug(teller.name)[:LONGEST_NAME].strip("-") or "chart"
             path = os.path.join(self.logs.folder, f"{slug}-{teller.run}")
             if self.logs.long:
-                self._write_long(f"{path}.log", "".join(blocks))
+                title = f"Run {teller.run}, chart {one_line(teller.name)}\n\n"
+                added = "".join(blocks if self._long_end else [title, *blocks]).encode()
+                _put(f"{path}.log", self._long_end, added)
+                self._long_end += len(added)
             if self.logs.short:
                 self._write_short(f"{path}.json")
             teller.forget_texts(LONGEST_OUTPUT)
         return teller
-
-    def _write_long(self, path: str, blocks: str) -> None:
-        title = f"Run {self.teller.run}, chart {one_line(self.teller.name)}\n\n"
-        added = (blocks if self._long_end else title + blocks).encode()
-        _put(path, self._long_end, added)
-        self._long_end += len(added)
 
     def _write_short(self, path: str) -> None:
         teller = self.teller
@@ -192,7 +183,7 @@ class _Log:
         said = {
             "run": teller.run,
             "chart": teller.name,
-            "item": item.title or item.label or item.id,
+            "item": item.name,
             "began": teller.began,
             "amendments": fold.amendment,
         }
@@ -213,18 +204,11 @@ def _put(path: str, at: int, text: bytes) -> None:
         file.truncate()
 
 
-def _block(teller: Teller, number: int, body: AnyBody) -> str:
-    """An entry in words. Only the first line of it stands at the margin, so none can be forged."""
-    first, *rest = _tell(teller, body)
-    head = f"[{number}] {words.moment(body.at)}  {one_line(first)}\n"
-    return head + "".join(f"    {line}\n" for line in rest) + "\n"
-
-
 def _tell(teller: Teller, body: AnyBody) -> Iterator[str]:
     if isinstance(body, Began):
         yield f"began, by {body.source.told}"
         item = teller.item
-        known = {"item": item.title or item.label or item.id, "context": item.context}
+        known = {"item": item.name, "context": item.context}
         for name, text in (*filter(itemgetter(1), known.items()), *item.fields.items()):
             yield f"{one_line(name)}: {one_line(text)}"
     elif isinstance(body, Asked | Called):
@@ -247,7 +231,7 @@ def _tell(teller: Teller, body: AnyBody) -> Iterator[str]:
         story = teller.story()
         why = f": {story.error}" if story.error else ""
         yield f"ended, {story.outcome or story.status}{why}"
-        yield f"{words.count(story.calls, 'call')}, {words.tell_cost(story.seconds, story.tokens)}"
+        yield f"{count(story.calls, 'call')}, {words.tell_cost(story.seconds, story.tokens)}"
 
 
 def _texts(exchange: Exchange | None, wanted: set[str]) -> Iterator[str]:

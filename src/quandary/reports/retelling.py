@@ -19,39 +19,17 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError
-from quandary.flows.step_plans import Defaults, Planned, plan_step
 from quandary.flows.steps import ACCEPT, AGAIN, DONE, REJECT, interpret, route_codes, tokens_of
-from quandary.flows.walk import DEEPEST, Outcome, values_of
+from quandary.flows.walk import DEEPEST, Defaults, Outcome, Planned, plan_step, values_of
 from quandary.flows.wording import critique_of, fill_prompt
-from quandary.journal.entries import (
-    Answered,
-    AnyBody,
-    Asked,
-    Began,
-    Called,
-    Matter,
-    Noted,
-    Returned,
-    Source,
-    Status,
-    readable,
-)
+from quandary.journal import entries
+from quandary.journal.entries import Answered, AnyBody, Asked, Called, Matter, Noted, Returned
 from quandary.journal.history import Given, Standing, fold, merge
-from quandary.model import keys
+from quandary.model import calls, keys
 from quandary.model.asks import MORE, Answer, Ask, Choice, Item, Question
-from quandary.model.calls import (
-    HUMAN,
-    Assignment,
-    Call,
-    Decision,
-    Expects,
-    Output,
-    Process,
-    Role,
-    Validation,
-)
+from quandary.model.calls import HUMAN, Assignment, Call, Decision, Expects, Output
 from quandary.model.chart import Chart, Map, Route, Step
-from quandary.reports.story import Attempt, Exchange, Leg, Remark, Stop, Story, Verdict
+from quandary.reports import Attempt, Exchange, Leg, Remark, Stop, Story, Verdict
 
 if TYPE_CHECKING:
     from quandary.journal.store import Store
@@ -62,12 +40,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_OUTCOMES: dict[Status, Outcome] = {"done": "completed", "failed": "failed"}
+_OUTCOMES: dict[entries.Status, Outcome] = {"done": "completed", "failed": "failed"}
 _NOWHERE = ("", "", 0)
 _VISIT = re.compile(r"S(.+)@([0-9]+)/([^~]+?)(?:~([0-9]+))?(-interrupted)?(?:~a?[0-9]+)*")
 """How keys are made of what was asked at a visit: the step, the visit, the name there, the showing,
 and whether it is about an interruption."""
-_ROLES: dict[str, Role] = {"validate": "check", "vote": "vote", "tie": "tie"}
+_ROLES: dict[str, calls.Role] = {"validate": "check", "vote": "vote", "tie": "tie"}
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -91,8 +69,7 @@ class Teller:
     def __init__(self, store: Store, run: str) -> None:
         self.store = store
         self.run = run
-        self.standing = Standing()
-        """What the entries that were read come to."""
+        self.standing = Standing()  # what the entries that were read come to
         self.chart: Chart | None = None
         self.name = ""
         self.item = Item("")
@@ -103,27 +80,22 @@ class Teller:
         self.remarks: list[Remark] = []
         self.taken_back: list[Exchange] = []
         self.pruned = 0
-        self._defaults: Defaults | None = None
-        """What the run was begun with; nothing where that was pruned."""
+        self._defaults: Defaults | None = None  # nothing where that was pruned
         self._codenames: tuple[str, ...] = ()
         self._route = Follower(Chart(""), Defaults(), (), self._decide)
         self._assigned: dict[str, Assignment] = {}
-        self._tried: dict[Place, int] = {}
-        """The last attempt at each visit."""
+        self._tried: dict[Place, int] = {}  # the last attempt at each visit
         self._places: dict[str, Here] = {}
-        self._routes: dict[str, tuple[str, ...]] = {}
-        """What the calls for a decision can be answered with."""
-        self._called: dict[str, str] = {}
-        """What steps were called when agents were asked."""
+        self._routes: dict[str, tuple[str, ...]] = {}  # what calls can be answered with
+        self._called: dict[str, str] = {}  # what steps were called when agents were asked
         self._asks: dict[str, tuple[Question, ...]] = {}
         self._spoken: dict[str, list[tuple[Answered, tuple[Answer, ...]]]] = {}
         """What was answered to each of them, and to what it amends."""
-        self._fresh: list[str] = []
-        """The keys of what still has its texts."""
+        self._fresh: list[str] = []  # the keys of what still has its texts
 
     def read(self) -> Iterator[tuple[int, AnyBody]]:
         """Read what has been added to the journal, entry by entry, each with its number."""
-        with readable(self.run):
+        with entries.readable(self.run):
             for entry in self.store.entries(self.run, after=self.standing.n):
                 body = entry.read()
                 fold(self.standing, entry.n, body)
@@ -141,10 +113,8 @@ class Teller:
                 self.exchanges[exchange.key] = told
         self._fresh = [exchange.key for exchange in known if not exchange.answered]
 
-    # -- entry by entry ----------------------------------------------------------------------------
-
     def _hear(self, body: AnyBody, matter: Matter) -> None:
-        if isinstance(body, Began):
+        if isinstance(body, entries.Began):
             self._begin(body, matter)
         elif isinstance(body, Asked):
             self._ask(body, HUMAN, matter.ask)
@@ -169,7 +139,7 @@ class Teller:
             self.error = matter.error
             self._finish()
 
-    def _begin(self, body: Began, matter: Matter) -> None:
+    def _begin(self, body: entries.Began, matter: Matter) -> None:
         if body.flow != "walk":
             raise QuandaryError(
                 f"run {self.run} is not a walk (its flow is {body.flow}); "
@@ -200,7 +170,11 @@ class Teller:
         if isinstance(request, Call):
             self._routes[body.key] = request.routes
             self._called[body.key] = request.about
-            exchange = replace(exchange, expects=request.expects, prompt=_write_call(request))
+            prompt, told = request.prompt, request.resumes
+            if told is not None:  # where its session goes on, it is told what came of its stop
+                message = told.message or told.input
+                prompt = f"Its session goes on with {told.stopped.tool}:\n\n{message}"
+            exchange = replace(exchange, expects=request.expects, prompt=prompt)
         elif request is not None:
             self._asks[body.key] = request.questions
             exchange = replace(exchange, prompt=_write_ask(request))
@@ -278,7 +252,6 @@ class Teller:
             self.remarks.append(Remark(*said, *body.source))
 
     def _reopen(self) -> None:
-        """Put aside what no longer counts."""
         counting = self.standing.counting
         gone = [key for key in self.exchanges if key not in counting]
         self.taken_back += [self.exchanges.pop(key) for key in gone]
@@ -297,8 +270,6 @@ class Teller:
             while route.at and (tried := self._attempts(route.at)):
                 if tried[-1].verdict != "passed" or not route.leave(_NOWHERE):
                     return
-
-    # -- all of it ---------------------------------------------------------------------------------
 
     def stops(self, first: int = 0, last: int | None = None) -> list[Stop]:
         """The steps that the run came to, from one of them on and as far as another."""
@@ -330,7 +301,7 @@ class Teller:
         return Story(
             run=self.run,
             chart=self.name,
-            item=item.title or item.label or item.id,
+            item=item.name,
             status=self.standing.status,
             waits=self.standing.waits,
             outcome=self._outcome,
@@ -386,17 +357,14 @@ class Teller:
         return fill_prompt(text, values_of(self.item), {}) if "{{" in text else text
 
     def _attempts(self, here: Here) -> tuple[Attempt, ...]:
-        """What was tried at a visit, each time with what came of it."""
         groups: dict[int, list[Exchange]] = {}
         for key in here.keys:
             groups.setdefault(self._assigned[key].attempt, []).append(self.exchanges[key])
         over = here is not self._route.at or self._outcome == "failed"
         found = []
         for number, every in enumerate(groups.values(), 1):
-            last, ending = number == len(groups), {exchange.name: exchange for exchange in every}
-            group = [
-                e for e in every if e.role != "stop" and (not e.stopped or e is ending[e.name])
-            ]
+            last, final = number == len(groups), {exchange.name: exchange for exchange in every}
+            group = [e for e in every if e.role != "stop" and (not e.stopped or e is final[e.name])]
             if group[-1].role == "again" and not group[-1].accepted:
                 verdict: tuple[Verdict | None, str] = (None, "")
             elif here.plan.routes:
@@ -427,9 +395,6 @@ class Teller:
         return counted[0][0] if counted and not tied else ""
 
 
-# -- the way through the chart -------------------------------------------------------------------
-
-
 @dataclass(eq=False)
 class Here:
     """One visit to a step."""
@@ -439,12 +404,9 @@ class Here:
     plan: Planned
     visit: int
     depth: int
-    stuck: bool
-    """The run ended on coming here."""
-    keys: list[str] = field(default_factory=list)
-    """What was asked here."""
-    route: str = ""
-    """The label of the way that was taken from here."""
+    stuck: bool  # the run ended on coming here
+    keys: list[str] = field(default_factory=list)  # what was asked here
+    route: str = ""  # the label of the way that was taken from here
 
     @property
     def place(self) -> Place:
@@ -460,12 +422,9 @@ class Follower:
         self.chart, self.defaults, self.codenames, self.decided = chart, defaults, names, decided
         self.stops: list[Here] = []
         self.legs: list[Leg] = []
-        self.at: Here | None = None
-        """Where somebody is asked; nothing at the end of the chart."""
-        self.lost = False
-        """It cannot be told where the run went from there."""
-        self._outer: list[Here] = []
-        """The steps that stand for the pages which are being walked."""
+        self.at: Here | None = None  # where somebody is asked; nothing at the end of the chart
+        self.lost = False  # it cannot be told where the run went from there
+        self._outer: list[Here] = []  # the steps that stand for the pages which are being walked
         self._visits: Counter[tuple[str, str]] = Counter()
         if chart.first is not None:
             ways = Map(chart.first, chart)
@@ -480,10 +439,7 @@ class Follower:
         return None
 
     def leave(self, place: Place | None) -> bool:
-        """Go on from where somebody was asked; whether it is known by which way.
-
-        Somebody was asked next at that place, or nobody was any more.
-        """
+        """Go on from where somebody was asked; whether it is known by which way."""
         here = self.at
         if here is None or here.stuck:
             return False
@@ -562,9 +518,6 @@ class Follower:
         return here.ways.follow(route)
 
 
-# -- what was asked, and what came back ----------------------------------------------------------
-
-
 _OF_OUTPUTS = ("stderr", "status", "seconds", "timed_out", "interrupted", "truncated")
 
 
@@ -579,7 +532,7 @@ def _add_output(
         costs = {"seconds": output.seconds, "tokens": tokens_of(output), "status": output.status}
         return replace(after, **costs, stopped=stopped.tool, output=stopped.input)
     _, meaning, problem, _ = interpret(output, before.expects or "process", routes)
-    judged = meaning if isinstance(meaning, Validation) else None
+    judged = meaning if isinstance(meaning, calls.Validation) else None
     against = judged is not None and not judged.fully_completed
     return replace(
         after,
@@ -628,7 +581,7 @@ def _add_answer(
     return replace(after, accepted=accepted, problem=problem, retry=code != REJECT)
 
 
-def _renew(before: Exchange, body: Answered | Returned, source: Source) -> Exchange:
+def _renew(before: Exchange, body: Answered | Returned, source: entries.Source) -> Exchange:
     """What was asked, with whoever answered now; an answer that was there before is forgotten."""
     names = ("key", "name", "role", "agent", "expects", "prompt", "asked", "pruned")
     kept: dict[str, Any] = {name: getattr(before, name) for name in names}
@@ -647,16 +600,7 @@ def _code(answer: Answer, options: Sequence[Choice] | None) -> str:
     return answer.picked[0] if answer.picked[0] != MORE else ""
 
 
-def _write_call(call: Call) -> str:
-    """What the agent was told: its prompt, or where its session goes on, what came of its stop."""
-    told = call.resumes
-    if told is None:
-        return call.prompt
-    return f"Its session goes on with {told.stopped.tool}:\n\n{told.message or told.input}"
-
-
 def _write_ask(ask: Ask) -> str:
-    """What the person saw."""
     parts = [ask.preamble.text.strip()]
     for question in ask.questions:
         choices = "\n".join(f"- {choice.shown}" for choice in question.choices)
@@ -664,14 +608,8 @@ def _write_ask(ask: Ask) -> str:
     return "\n\n".join(filter(None, parts))
 
 
-# -- what came of it -----------------------------------------------------------------------------
-
-
 def _judge(group: Sequence[Exchange], *, exact: bool, over: bool) -> tuple[Verdict | None, str]:
-    """Whether work counted: it was done, and passed where somebody was to judge it.
-
-    A verdict of an agent that could not be read is asked for once more, unless the attempt is over.
-    """
+    """Whether work counted: it was done, and passed where somebody was to judge it."""
     work = next(exchange for exchange in reversed(group) if exchange.role in ("work", "vote"))
     checks = [exchange for exchange in group if exchange.role == "check"]
     if work.accepted is not True:
@@ -689,7 +627,7 @@ def _find_output(working: Sequence[Exchange]) -> str | None:
     """What a step handed in last, as far as somebody said anything."""
     for exchange in reversed(working):
         meaning = exchange.meaning
-        if isinstance(meaning, Process) and meaning.completed and meaning.comments.strip():
+        if isinstance(meaning, calls.Process) and meaning.completed and meaning.comments.strip():
             return meaning.comments.strip()
         if exchange.output and not exchange.stopped:
             return exchange.output

@@ -21,12 +21,10 @@ _KINDS: dict[type, str] = {str: "a text", int: "a whole number", bool: "true or 
 LARGEST_NUMBER = 10**12
 _MANY_DIGITS = 100
 _LONGEST_LINE = 64 * 1024
-_AT_ONCE = os.O_RDONLY | os.O_NONBLOCK
-"""A pipe must not make us wait."""
+_AT_ONCE = os.O_RDONLY | os.O_NONBLOCK  # a pipe must not make us wait
 
 NESTED = "nested too deeply"
-MOST_DOTS = 1_000
-"""In a row of TOML, before or between the signs that give a key its value."""
+MOST_DOTS = 1_000  # in a row of TOML, before or between the signs that give a key its value
 _AGENTS = ("default_cli", "default_validate_cli", "default_retry_cli")
 _LIMITS = ("max_visits", "max_calls", "max_tokens", "max_seconds")
 KNOWN: dict[str, type] = {
@@ -34,13 +32,8 @@ KNOWN: dict[str, type] = {
     **dict.fromkeys(("default_retry_count", "default_timeout", *_LIMITS), int),
     **dict.fromkeys(("write_log_short", "write_log_long"), bool),
     **dict.fromkeys(("callbacks", "trees"), list),
-    **dict.fromkeys(
-        (
-            *("agents", "authority", "hooks", "notify", "permissions", "questions", "reading"),
-            *("serve", "users"),
-        ),
-        dict,
-    ),
+    **dict.fromkeys(("agents", "authority", "hooks", "notify", "permissions"), dict),
+    **dict.fromkeys(("questions", "reading", "serve", "users"), dict),
 }
 """Every setting there is; tables are dictionaries."""
 
@@ -56,20 +49,15 @@ class Part(NamedTuple):
 class Settings(NamedTuple):
     """The settings that hold for a project."""
 
-    root: str | None
-    """The project's folder."""
-    parts: tuple[Part, ...]
-    """The project's file and the user's, as far as they exist."""
+    root: str | None  # the project's folder
+    parts: tuple[Part, ...]  # the project's file and the user's, as far as they exist
 
     def text(self, name: str, default: str = "") -> str:
         """A text: from the environment as `QUANDARY_NAME`, the project, or the user."""
         return str(self._value(name, str, default))
 
     def number(self, name: str, default: int) -> int:
-        """A whole number, from the same places, that no program fails to count to.
-
-        A project can lower a limit of its user's, and not raise it.
-        """
+        """A whole number from the same places; a project can lower a user's limit, not raise it."""
         number = int(self._value(name, int, default))
         if name in _LIMITS and not self.is_own(name):
             user = self._replace(parts=tuple(p for p in self.parts if p.origin == "user"))
@@ -159,10 +147,9 @@ def read_reader(table: dict[str, Any]) -> str:
 
 
 def project_of(start: str) -> str:
-    """The project that a folder is in; worktrees of one repository are one project.
-
-    A `.git` file can say anything, so the repository, by its real name, has to know of the worktree
-    too. One without files of its own is a project by itself, whatever folder it is in.
+    """The project that a folder is in; worktrees of one repository are one project. A `.git` file
+    can say anything, so the repository, by its real name, has to know of the worktree too. One
+    without files of its own is a project by itself, whatever folder it is in.
     """
     root = project_root(start) or os.path.abspath(start)
     git = os.path.join(root, ".git")
@@ -201,10 +188,7 @@ def read_part(origin: Origin, path: str) -> Part:
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """TOML that anybody may have written, or a ValueError: a number can be too long to be one.
-
-    A key of very many parts would be read for minutes.
-    """
+    """TOML that anybody may have written, or a ValueError; no number or key takes for ever."""
     import tomllib  # noqa: PLC0415 - only where there are settings
 
     parts = (part for line in text.split("\n") for part in line.split("="))

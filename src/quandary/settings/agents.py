@@ -18,78 +18,53 @@ from quandary.model.text import suggest
 
 Way = Literal["argument", "stdin", "file"]
 Permissions = Literal["safe", "ask", "full"]
-ALWAYS = ("PATH", "HOME", "LANG", "TERM")
-"""The variables that every agent sees."""
-MOST = 10 * 1024 * 1024
-"""The bytes of output that are kept unless the settings say otherwise."""
+ALWAYS = ("PATH", "HOME", "LANG", "TERM")  # the variables that every agent sees
+MOST = 10 * 1024 * 1024  # the bytes of output that are kept unless the settings say otherwise
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A program and its ways.
-
-    Its words may hold `{prompt}`, `{prompt_file}`, `{schema}` and `{schema_file}`, those that have
-    it ask `{hooks}`, and those that resume it `{session}`. No shell ever sees them.
+    """A program and its ways. Its words may hold `{prompt}`, `{prompt_file}`, `{schema}` and
+    `{schema_file}`, those that have it ask `{hooks}`, and those that resume it `{session}`. No
+    shell ever sees them.
     """
 
     name: str
     argv: tuple[str, ...]
-    prompt: Way = "stdin"
-    """How it takes its prompt."""
+    prompt: Way = "stdin"  # how it takes its prompt
     large: tuple[str, ...] = ()
     """Its words for a prompt that cannot be an argument: it comes by standard input, or in a file
     if they name `{prompt_file}`."""
     output: str = "text"
     """`text`, `json:PATH` for one document, `jsonl:PATH` for one in each line; further paths, after
     `|`, count where the one before leads nowhere."""
-    usage: tuple[str, ...] = ()
-    """Paths to numbers of tokens, which are added up."""
-    failure: tuple[str, ...] = ()
-    """Paths at which anything but nothing, false or an empty text means that it failed."""
-    schema: tuple[str, ...] = ()
-    """Words that hold it to a JSON Schema."""
-    env: tuple[str, ...] = ()
-    """Variables that it may see besides those that every agent sees."""
-    safe: tuple[str, ...] = ()
-    """Words that keep it from changing anything."""
-    never_safe: bool = False
-    """Nothing keeps it from changing things."""
-    safe_values: dict[str, str] = {}
-    """Variables that do the same."""
-    ask: tuple[str, ...] = ()
-    """Words that have it stop for whatever a person has to answer or allow."""
-    resume: tuple[str, ...] = ()
-    """Its words for a session that stopped, which need no prompt."""
-    session: str = ""
-    """The path to the name of its session."""
-    stopped: str = ""
-    """The path to the tool that it stopped for: an object with `id`, `name` and `input`."""
-    full: tuple[str, ...] = ()
-    """Words that let it do whatever it likes."""
+    usage: tuple[str, ...] = ()  # paths to numbers of tokens, which are added up
+    failure: tuple[str, ...] = ()  # anything there but false or nothing is a failure
+    schema: tuple[str, ...] = ()  # words that hold it to a JSON Schema
+    env: tuple[str, ...] = ()  # variables that it may see besides those that every agent sees
+    safe: tuple[str, ...] = ()  # words that keep it from changing anything
+    never_safe: bool = False  # nothing keeps it from changing things
+    safe_values: dict[str, str] = {}  # variables that do the same
+    ask: tuple[str, ...] = ()  # words that have it stop for what a person has to allow
+    resume: tuple[str, ...] = ()  # its words for a session that stopped, which need no prompt
+    session: str = ""  # the path to the name of its session
+    stopped: str = ""  # the path to the tool that it stopped for: `id`, `name`, `input`
+    full: tuple[str, ...] = ()  # words that let it do whatever it likes
     permissions: Permissions = "safe"
-    args: tuple[str, ...] = ()
-    """Further words, from the settings."""
+    args: tuple[str, ...] = ()  # further words, from the settings
     model: str = ""
     model_flag: str = ""
-    model_needed: str = ""
-    """What would happen without a model, if that is bad."""
-    key_needed: str = ""
-    """A variable without which it would start to log in."""
-    login: tuple[str, ...] = ()
-    """A command that ends with status 0 if somebody is logged in."""
-    shell: tuple[str, ...] = ()
-    """Variables that it sets for the commands that it runs, by which these can tell."""
+    model_needed: str = ""  # what would happen without a model, if that is bad
+    key_needed: str = ""  # a variable without which it would start to log in
+    login: tuple[str, ...] = ()  # a command that ends with status 0 if somebody is logged in
+    shell: tuple[str, ...] = ()  # variables by which commands can tell that it runs them
     max_output: int = MOST
-    tried: str = ""
-    """The version that what is known about it was tried with."""
+    tried: str = ""  # the version that what is known about it was tried with
 
 
 def words(
     agent: Agent, *, schema: bool = False, large: bool = False, resume: bool = False
 ) -> tuple[str, ...]:
-    """An agent's command line, with its placeholders still in place.
-
-    What the settings and the permissions add stands at the end, or before a `--`.
-    """
+    """An agent's command line with its placeholders; what is added stands last, or before `--`."""
     chosen = agent.resume if resume else agent.large if large else agent.argv
     granted: tuple[str, ...] = getattr(agent, agent.permissions)
     model = (agent.model_flag, agent.model) if agent.model and agent.model_flag else ()
@@ -99,10 +74,7 @@ def words(
 
 
 def permit(agent: Agent, *, changes: bool, stops: bool = True) -> Agent:
-    """The agent as it is asked; where it may make changes, it may do whatever it likes.
-
-    Where nobody would answer what it stops for, it does not.
-    """
+    """The agent as it is asked; where it may make changes, it may do whatever it likes."""
     if changes or (agent.permissions == "ask" and not stops):
         return replace(agent, permissions="full" if changes else "safe")
     return agent
@@ -185,23 +157,17 @@ class Catalogue:
         if agent is None:
             wanted, names = codename.strip() or "(blank)", self.names
             near = " ".join(filter(None, (suggest(wanted.upper(), names), "there are")))
-            raise NotFound(
-                f"there is no agent {wanted}; {near} {', '.join(names)}, and others are defined "
-                "with [agents.NAME]"
-            )
+            known = f"{near} {', '.join(names)}, and others are defined with [agents.NAME]"
+            raise NotFound(f"there is no agent {wanted}; {known}")
         return agent
 
     @property
     def names(self) -> list[str]:
-        """The codenames, in order."""
         return sorted(agent.name for agent in self.agents.values())
 
 
 def read_catalogue(tables: Mapping[str, Any] | None = None) -> Catalogue:
-    """The known agents, changed and added to by the `[agents.NAME]` tables of the settings.
-
-    A table with an `argv` describes an agent from scratch; one without changes a known agent.
-    """
+    """The known agents, changed or, with an `argv`, added by the `[agents.NAME]` tables."""
     agents = {fold(agent.name): agent for agent in known_agents()}
     named: dict[str, str] = {}
     for name, table in (tables or {}).items():
@@ -281,8 +247,6 @@ def _placeholders(words: tuple[str, ...]) -> set[str]:
     return found & (_PROMPTS | _SCHEMAS)
 
 
-# -- the keys of a table -------------------------------------------------------------------------
-
 _Text = Annotated[str, Meta(pattern=r"^[^\0]*\Z")]
 _Texts = tuple[_Text, ...]
 _Words = Annotated[_Texts, Meta(min_length=1)]
@@ -292,6 +256,7 @@ _FLAGS = 'a list of texts without NUL, like ["--flag"]'
 _PROGRAM = 'a list of texts that begins with a program, like ["program", "--flag"]'
 _PATHS = 'a path, like "usage.input_tokens", or a list of paths'
 _SMALLEST_OUTPUT = 1024
+_Size = Annotated[int, Meta(ge=_SMALLEST_OUTPUT)]
 KEYS: dict[str, tuple[Any, str]] = {
     "argv": (_Words, _PROGRAM),
     "prompt": (Way, "'argument' or 'stdin' or 'file'"),
@@ -310,10 +275,7 @@ KEYS: dict[str, tuple[Any, str]] = {
     "full": (_Texts, _FLAGS),
     "args": (_Texts, _FLAGS),
     "model": (_Model, "the name of a model"),
-    "max_output": (
-        Annotated[int, Meta(ge=_SMALLEST_OUTPUT)],
-        f"a number of bytes from {_SMALLEST_OUTPUT} up",
-    ),
+    "max_output": (_Size, f"a number of bytes from {_SMALLEST_OUTPUT} up"),
 }
 """What can stand in an `[agents.NAME]` table, and what each key is."""
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".md", ".markdown", ".mdx", ".mdc")
 SKIPPED = frozenset({".git", ".hg", ".svn", ".jj", "node_modules", ".venv", "__pycache__"})
-LARGEST = 256 * 1024 * 1024
-"""As many bytes of a file are read; a link to a device such as `/dev/zero` never ends."""
+LARGEST = 256 * 1024 * 1024  # bytes of a file that are read; `/dev/zero` never ends
 _LARGEST_RULES = 1024 * 1024
 _PATTERN_MEMORY = 64 * 1024 * 1024
 ROOT_MARKS = ("quandary.toml", ".quandary", ".git")
@@ -33,10 +32,9 @@ _held: list[str] = []
 def markdown_files(
     path: str, *, onerror: Callable[[ParseError], None] | None = None
 ) -> Iterator[str]:
-    """Every Markdown file below a folder that git does not ignore, in the order of their paths.
-
-    A file that is named itself comes back whatever its name. What cannot be looked at on the way
-    is left out and given to `onerror`; only the folder that was named must be readable.
+    """Every Markdown file below a folder that git does not ignore, in the order of their paths. A
+    file that is named itself comes back whatever its name. What cannot be looked at on the way is
+    left out and given to `onerror`; only the folder that was named must be readable.
     """
 
     def report(error: OSError) -> None:
@@ -57,10 +55,9 @@ def markdown_files(
 
 
 def hold_files(paths: Iterable[str]) -> Callable[[], None]:
-    """Keep this process from reading the files of a journal that it has open; what ends that.
-
-    To close a file lets go of every lock that the process has on it, SQLite's own included, and
-    others may then write where they must not.
+    """Keep this process from reading the files of a journal that it has open; what ends that. To
+    close a file lets go of every lock that the process has on it, SQLite's own included, and others
+    may then write where they must not.
     """
     held = [os.path.realpath(path) for path in paths]
     _held.extend(held)
@@ -73,10 +70,9 @@ def hold_files(paths: Iterable[str]) -> Callable[[], None]:
 
 
 def open_file(path: str) -> BufferedReader:
-    """Open a file that somebody named, unless it belongs to a journal that is open here.
-
-    A pipe or a device is opened only by its own name, such as `/dev/stdin`: a repository can bring
-    one under any other, for us to wait at.
+    """Open a file that somebody named, unless it belongs to a journal that is open here. A pipe or
+    a device is opened only by its own name, such as `/dev/stdin`: a repository can bring one under
+    any other, for us to wait at.
     """
     if os.path.realpath(path) in _held:
         raise OSError(errno.EBUSY, "it belongs to a journal that is in use", path)
@@ -153,9 +149,8 @@ def project_root(start: str) -> str | None:
 
 
 def is_mark(path: str) -> bool:
-    """Whether something is there that says of its folder that it is a project.
-
-    In a folder that is everybody's, such as `/tmp`, what another user put there says nothing.
+    """Whether something is there that says of its folder that it is a project. In a folder that is
+    everybody's, such as `/tmp`, what another user put there says nothing.
     """
     try:
         found, folder = os.stat(path), os.stat(os.path.dirname(path))
@@ -166,10 +161,9 @@ def is_mark(path: str) -> bool:
 
 
 def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - as one of `re`
-    """A regular expression that somebody else wrote, compiled by RE2, so that it always ends.
-
-    It takes at most as many steps as text and program are long, multiplied. What RE2 cannot compile
-    is a `ValueError`.
+    """A regular expression that somebody else wrote, compiled by RE2, so that it always ends. It
+    takes at most as many steps as text and program are long, multiplied. What RE2 cannot compile is
+    a `ValueError`.
     """
     import re2  # type: ignore[import-untyped]  # noqa: PLC0415 - few have patterns
 
@@ -194,10 +188,7 @@ def is_inside(folder: str, path: str) -> bool:
 
 
 def require_own(path: str, root: str | None = None) -> None:
-    """Refuse to write by a link that leads out of the project, or of the folder without one.
-
-    Without a `root`, the project is the one at hand, or that of a path to somewhere else.
-    """
+    """Refuse to write by a link that leads out of the project, or of the folder without one."""
     if root is None:
         here, place = project_root(os.curdir) or os.getcwd(), os.path.abspath(path)
         below = place.startswith(here.rstrip(os.sep) + os.sep)
@@ -222,10 +213,7 @@ def _walk(waiting: list[_Member], report: _Report) -> Iterator[str]:
 
 
 def _members(folder: str, rules: _Rules) -> list[_Member]:
-    """What a folder holds, the last first: Markdown files, and folders with the rules from above.
-
-    A folder sorts as if its name ended with a slash, so that whole paths come out in order.
-    """
+    """What a folder holds, last first, sorted as whole paths: Markdown files, and folders."""
     found: dict[str, _Member] = {}
     with os.scandir(folder or ".") as entries:
         for entry in entries:
@@ -243,16 +231,11 @@ def _members(folder: str, rules: _Rules) -> list[_Member]:
     return [found[key] for key in sorted(found, reverse=True)]
 
 
-# -- what git ignores ----------------------------------------------------------------------------
-
-
 class _Patterns(NamedTuple):
     """The patterns of a file of git's."""
 
-    all: Any
-    """Finds whatever one of them may be about."""
-    each: list[tuple[Any, bool]]
-    """The last first, and whether it ignores or not."""
+    all: Any  # finds whatever one of them may be about
+    each: list[tuple[Any, bool]]  # the last first, and whether it ignores or not
 
 
 def _is_ignored(rules: _Rules, name: str) -> bool:
@@ -269,10 +252,7 @@ def _is_ignored(rules: _Rules, name: str) -> bool:
 
 
 def _is_meant(found: Any, path: str) -> bool:  # noqa: ANN401 - a match
-    """Whether a pattern is about this path; pathspec also finds what is below a path.
-
-    `a/**` is about whatever is in `a`, and not about `a`.
-    """
+    """Whether a pattern is about this path: `a/**` is about whatever is in `a`, not about `a`."""
     slash = found.re.groupindex.get("ps_d")  # behind a folder that the pattern names
     if slash is not None:
         return found.end(slash) in (-1, len(path))
@@ -280,10 +260,7 @@ def _is_meant(found: Any, path: str) -> bool:  # noqa: ANN401 - a match
 
 
 def is_ignored(path: str, project: str) -> bool:
-    """Whether git ignores a file of a project, or a folder that it is in; both paths are resolved.
-
-    What says so and cannot be read counts as if it did.
-    """
+    """Whether git ignores a file of a project, or cannot tell; both paths are resolved."""
 
     def refuse(error: OSError) -> None:
         raise error
@@ -310,10 +287,9 @@ def _own_rules(report: _Report) -> _Rules:
 
 
 def _rules_of(folder: str, report: _Report) -> _Rules:
-    """The rules of a folder, from the root of its repository down to it.
-
-    Without a repository they begin in the folder itself. Whether the folder is ignored does not
-    matter: who names it wants to look inside.
+    """The rules of a folder, from the root of its repository down to it. Without a repository they
+    begin in the folder itself. Whether the folder is ignored does not matter: who names it wants to
+    look inside.
     """
     root = _root_of(folder)
     rules = _rules_below((), root, report)
@@ -373,10 +349,7 @@ def _patterns(text: str) -> _Patterns:
 
 
 def _contents(path: str, report: _Report) -> str:
-    """What a file of git's says; nothing if there is none. A pipe must not make us wait.
-
-    Git follows no .gitignore that is a link, so that is reported.
-    """
+    """What a file of git's says; nothing for a link, a pipe, or where there is none."""
     flags = os.O_RDONLY | os.O_NONBLOCK
     if path.endswith(".gitignore"):
         flags |= os.O_NOFOLLOW

@@ -67,10 +67,9 @@ def command_for(root: str) -> str:
 
 
 def require_agents(settings: Settings, folder: str | None = None) -> Settings:
-    """The settings, unless the project names agents to which its user has not agreed.
-
-    They agreed to files of the project's own folder. By the same words, agents that work in another
-    `folder` would find others, or none until somebody puts them there.
+    """The settings, unless the project names agents to which its user has not agreed. They agreed
+    to files of the project's own folder. By the same words, agents that work in another `folder`
+    would find others, or none until somebody puts them there.
     """
     agents, root = project_table(settings, "agents"), _resolved(settings)
     require(settings, "agents", agents)
@@ -138,9 +137,6 @@ def _texts(what: object) -> Iterator[str]:
 def _resolved(settings: Settings) -> str:
     """The project by its real folder: no link and no worktree lends it another one's consent."""
     return os.path.realpath(settings.root or os.curdir)
-
-
-# -- what is kept ----------------------------------------------------------------------------------
 
 
 def list_consents() -> dict[str, Consent]:

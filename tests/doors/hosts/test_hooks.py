@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import program
 from quandary.desk import reply
 from quandary.desk.authority import Caller
+from quandary.doors import hosts
 from quandary.doors.hosts import hooks
 from quandary.journal import chance, runs
 from quandary.journal.counts import occasions
@@ -399,7 +400,7 @@ def hook(store: SqliteStore, event: str, folder: Path, **more: object) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("QUANDARY_STORE", store.path)
         patch.setenv("XDG_STATE_HOME", str(folder / "state"))
-        hooks.respond(event, json.dumps(data).encode())
+        hosts.respond(event, json.dumps(data).encode())
 
 
 @pytest.mark.parametrize(
@@ -620,7 +621,7 @@ def test_codex_hears_an_answer_as_the_reason_of_a_refusal(
     store = SqliteStore(tmp_path / "journal.db")
     said: list[bytes] = []
     data = codex(question(), cwd=str(tmp_path))
-    thread = threading.Thread(target=lambda: said.append(hooks.respond("pre", data, "codex")))
+    thread = threading.Thread(target=lambda: said.append(hosts.respond("pre", data, "codex")))
     thread.start()
     late = time.monotonic() + 20
     while not (waiting := runs.inbox(store)) and time.monotonic() < late:
@@ -634,5 +635,5 @@ def test_codex_hears_an_answer_as_the_reason_of_a_refusal(
     assert told["permissionDecisionReason"].endswith(reason)
     own.write_text('[hooks]\nroute = "inbox"\nwait = 0.1\n', encoding="utf-8")
     data = codex(question(), cwd=str(tmp_path), tool_use_id="t2")
-    assert hooks.respond("pre", data, "codex") == b""
+    assert hosts.respond("pre", data, "codex") == b""
     assert runs.inbox(store) == []

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import program
+from quandary.doors import hosts
 from quandary.doors.hosts import hooks
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError, Rejected
 from quandary.journal import runs
@@ -403,8 +404,8 @@ def test_how_long_a_question_waits(
 ) -> None:
     """Ten minutes unless the settings say otherwise; the host is half a minute more patient."""
     chosen = set_to(**table)
-    assert hooks.inbox_seconds(chosen) == wait
-    assert hooks.host_timeout(chosen) == timeout
+    assert hosts.inbox_seconds(chosen) == wait
+    assert hosts.host_timeout(chosen) == timeout
 
 
 @pytest.mark.parametrize(
@@ -423,7 +424,7 @@ def test_how_long_a_question_waits(
 def test_what_makes_no_sense_is_refused(table: dict[str, Any]) -> None:
     """With one line that says what is allowed."""
     with pytest.raises(ParseError) as caught:
-        hooks.inbox_seconds(set_to(**table))
+        hosts.inbox_seconds(set_to(**table))
     assert "\n" not in str(caught.value)
 
 

@@ -21,7 +21,7 @@ from quandary.doors.hosts.host_files import HOOKS, HOSTS, MATCHER, STARTS, Place
 from quandary.doors.hosts.install import CannotEdit, Gate, carry_out, plan_install, plan_uninstall
 from quandary.errors import QuandaryError
 from quandary.formats.markdown import parse
-from quandary.model.candidates import problem
+from quandary.model.asks import problem
 from quandary.settings import files
 from settings_texts import settings_texts
 

@@ -14,7 +14,7 @@ import pytest
 
 from quandary.desk import notices, reply
 from quandary.desk.authority import Caller
-from quandary.doors.hosts.opencode import Opencode
+from quandary.doors.hosts import Opencode
 from quandary.errors import QuandaryError
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore

@@ -13,7 +13,8 @@ from quandary.desk import reply
 from quandary.desk.attachments import list_attachments, load
 from quandary.desk.authority import Caller
 from quandary.desk.permits import find_rule, read_rules
-from quandary.doors.hosts import hooks, permissions
+from quandary.doors import hosts
+from quandary.doors.hosts import permissions
 from quandary.doors.hosts.permissions import Permissions, Stop
 from quandary.errors import AlreadyAnswered, ParseError
 from quandary.journal import runs
@@ -312,5 +313,5 @@ def test_a_project_has_no_say(
     )
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     data = json.dumps(said(cwd=str(tmp_path))).encode()
-    assert hooks.respond("permission", data) == b""
+    assert hosts.respond("permission", data) == b""
     assert runs.inbox(store) == []

@@ -10,9 +10,9 @@ import pytest
 
 from quandary.desk import decisions
 from quandary.desk.walks import find_parked
-from quandary.doors.hosts import hooks
+from quandary.doors import hosts
+from quandary.journal import open_store
 from quandary.journal import runs as driver
-from quandary.journal.store import open_store
 from quandary.model.asks import Answer, Reply
 from runs import Project
 
@@ -33,7 +33,7 @@ def project(
 def tell(folder: Path) -> str:
     """What a session in a folder is told."""
     said = json.dumps({**START, "cwd": str(folder)}).encode()
-    output = hooks.respond("session", said)
+    output = hosts.respond("session", said)
     if not output:
         return ""
     told = json.loads(output)["hookSpecificOutput"]
@@ -102,7 +102,7 @@ def test_the_command_ends_well_whatever_comes_in(project: Project) -> None:
     os.close(write)
     with os.fdopen(read) as stdin, pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdin", stdin)
-        assert hooks.run("session") == 0
+        assert hosts.run("session") == 0
 
 
 # -- parked ----------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def headless(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     settings = "[hooks]\npark = true\n[permissions]\npark = true\n"
     (config / "config.toml").write_text(settings, encoding="utf-8")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv(hooks.ATTENDED, "0")
+    monkeypatch.setenv(hosts.ATTENDED, "0")
     return project
 
 
@@ -132,7 +132,7 @@ def pre(project: Project, call: str = "toolu_1", **more: Any) -> dict[str, Any]:
     """What our hook says before a question."""
     said: dict[str, Any] = {"session_id": SESSION, "cwd": str(project.folder), "tool_use_id": call}
     said |= {"tool_name": "AskUserQuestion", "tool_input": {"questions": [QUESTION]}, **more}
-    output = hooks.respond("pre", json.dumps(said).encode())
+    output = hosts.respond("pre", json.dumps(said).encode())
     return dict(json.loads(output)["hookSpecificOutput"]) if output else {}
 
 
@@ -183,7 +183,7 @@ def test_only_a_session_that_can_be_resumed_is_parked(
     """No sub-agent, nothing that somebody attends, and no name that is none of the host's."""
     assert pre(headless, agent_id="a1") == {}
     assert pre(headless, session_id="--dangerously-skip-permissions") == {}
-    monkeypatch.setenv(hooks.ATTENDED, "1")
+    monkeypatch.setenv(hosts.ATTENDED, "1")
     assert pre(headless) == {}
     assert waiting(headless) == []
 

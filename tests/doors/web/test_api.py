@@ -401,6 +401,23 @@ def test_the_description_is_about_the_api_alone(site: Site) -> None:
                 assert set(answer["content"]) == {kind}
 
 
+def test_a_permit_says_who_asks(site: Site) -> None:
+    """By the name that they gave, which looks like nothing of ours."""
+    with site.visitor() as program:
+        state = program.post("/api/permits", json={"action": "deploy", "by": "release-bot"}).json()
+        assert "`release-bot` wants to deploy." in state["ask"]["preamble"]
+        state = program.post("/api/permits", json={"action": "deploy"}).json()
+        assert "Somebody wants to deploy." in state["ask"]["preamble"]
+
+
+def test_a_permit_asked_for_with_a_token_bears_its_name(site: Site) -> None:
+    """Whatever name it was sent with: that could be another user's."""
+    wanted = {"action": "deploy", "by": "ada"}
+    with site.visitor(Authorization=f"Bearer {TOKEN}") as program:
+        state = program.post("/api/permits", json=wanted).json()
+    assert "`token` wants to deploy." in state["ask"]["preamble"]
+
+
 def test_no_method_but_those_described(site: Site) -> None:
     """Others are refused as a problem, with those that there are."""
     with site.visitor(Origin=BASE) as visitor:

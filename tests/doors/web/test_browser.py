@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import nullcontext
 from copy import copy
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
 from playwright.sync_api import expect
 
 import walks
-from browsers import DESKTOP, NEEDED, PHONE, World, question, send, turning
+from browsers import DESKTOP, NEEDED, PHONE, World, elsewhere, question, send, turning
 from quandary.desk import reply as replies
 from quandary.desk.authority import Caller
+from quandary.desk.timeline import moment
 from quandary.journal import runs
 from quandary.journal.chance import now
 from quandary.model.asks import Answer, Reply
 from sites import REVIEW, TAGS
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 AWAY = re.compile("The server cannot be reached")
 
@@ -241,6 +246,77 @@ def test_the_next_question_opens_and_the_last_answer_can_be_undone(world: World)
     assert world.result(first) == ["INF"]
 
 
+def test_a_visitor_reads_what_was_recorded(world: World) -> None:
+    """Without a login too; what others decided elsewhere is told to nobody who does not see it."""
+    world.clear()
+    world.site.ask("Login")
+    world.site.ask("Cache")
+    hidden = ask_in(world, "bank", "Vault")
+    reply = Reply((Answer("1:", picked=("OK",)),))
+    runs.advance(world.site.store, hidden, reply, who="person", through="web")
+    with world.context() as context:
+        page = context.new_page()
+        page.goto("/")
+        page.keyboard.press("1")
+        with turning(page):
+            page.keyboard.press("Enter")
+        expect(page.locator("legend")).to_contain_text("Cache")
+        expect(page.locator(".notice")).to_contain_text("Answered: Login: Looks good")
+        expect(page.locator("[data-undo]")).to_have_count(0)
+        page.keyboard.press("3")
+        with turning(page):
+            page.keyboard.press("Enter")  # which leads deeper
+        expect(page.locator(".notice")).to_contain_text("Answered: Cache: Rework")
+        page.goto(f"/?answered={hidden}")
+        expect(page.locator("legend")).to_contain_text("Cache")
+        expect(page.locator(".notice")).to_have_count(0)
+
+
+def test_enter_opens_the_first_hit_of_a_search(world: World) -> None:
+    """At once, also what does not wait; keys then answer it, and the search stays."""
+    world.clear()
+    for name in ("Login", "Cache", "Cupboard"):
+        world.site.ask(name)
+    done = world.site.ask("Xylophone").run
+    reply = Reply((Answer("1:", picked=("OK",)),))
+    runs.advance(world.site.store, done, reply, who="person", through="web")
+    with world.context() as context:
+        page = context.new_page()
+        for place in ("/", "/?q=login"):  # with a question open, and with none
+            page.goto(place)
+            page.keyboard.press("/")
+            page.keyboard.type("cupboard")
+            with turning(page):
+                page.keyboard.press("Enter")
+            expect(page.locator("legend")).to_contain_text("Cupboard")
+            expect(page.get_by_role("searchbox")).to_have_value("cupboard")
+            expect(page.locator("#list [data-row]")).to_have_count(1)
+            page.keyboard.press("1")
+            expect(question(page).locator('input[value="OK"]')).to_be_checked()
+        page.keyboard.press("/")
+        page.keyboard.type("nowhere at all")
+        page.keyboard.press("Enter")
+        expect(page.locator("#live")).to_have_text("Nothing fits.")
+        page.keyboard.press("Escape")
+        page.keyboard.press("/")
+        page.keyboard.type("xylophone")
+        with turning(page):
+            page.keyboard.press("Enter")
+        expect(page.locator(".status.done")).to_be_visible()
+
+
+def test_a_key_that_cannot_undo_says_why(world: World) -> None:
+    """To a visitor that they can log in; to a person that there is nothing."""
+    world.clear()
+    world.site.ask("Login")
+    with world.context() as context, world.person() as person:
+        visitor = context.new_page()
+        for page, said in ((visitor, "Log in to undo an answer."), (person, "no answer to undo")):
+            page.goto("/")
+            page.keyboard.press("u")
+            expect(page.locator("#live")).to_contain_text(said)
+
+
 def test_a_code_can_be_typed_whatever_its_letters(world: World) -> None:
     """What is typed into a field is for the field, and no command of the page."""
     with world.context(**DESKTOP) as context:
@@ -290,6 +366,11 @@ def test_keys_search_snooze_and_select(world: World) -> None:
         expect(page.locator(".notice")).to_contain_text("Answered 2 questions")
         expect(page.locator("legend")).to_contain_text("Queue")
         press("e")
+        press("Escape")  # on second thoughts
+        press("Enter")
+        expect(page.locator("[data-snooze][open]")).to_have_count(0)
+        assert runs.look(world.site.store, asked[2]).n == 2
+        press("e")
         with turning(page):
             press("Enter")  # for an hour
         expect(listed).to_have_count(1)
@@ -313,9 +394,6 @@ def test_a_row_says_what_it_is_about(world: World) -> None:
     asking["items"] = [{"id": "1", "title": "Login"}]
     begun = httpx.post(f"{world.server.address}/api/asks", json=asking, timeout=30)
     run = begun.json()["run"]
-    reply = Reply((Answer("1:", text="Zanzibar first"),))
-    done = world.site.ask("Mail").run
-    runs.advance(world.site.store, done, reply, who="person", through="web")
     with world.person() as page:
         page.clock.install()
         page.goto("/")
@@ -323,6 +401,13 @@ def test_a_row_says_what_it_is_about(world: World) -> None:
         expect(row.locator(".chip")).to_have_text(world.site.folder.name)
         expect(row.locator(".asker")).to_have_text("Release bot")
         expect(row.locator(".context")).to_have_text("All checks have passed.")
+        world.site.ask("Mail")
+        for link in (row.locator(".asker"), row.locator(".chip")):  # only what they asked
+            with turning(page):
+                link.click()
+            expect(page.locator("#list [data-row]")).to_have_count(1 if "asker=" in page.url else 2)
+            assert re.search(r"/\?(asker|project)=", page.url)
+            page.goto("/")
         style = row.evaluate(
             """row => [row.clientHeight, ...[".ask", ".context"].map((part) =>
               getComputedStyle(row.querySelector(part)))].map((one) =>
@@ -338,26 +423,108 @@ def test_a_row_says_what_it_is_about(world: World) -> None:
         press = page.keyboard.press
         press("?")
         keys = page.locator("#keys kbd").all_inner_texts()
-        assert set("jkuex/girts<19") | {"Enter", "Esc", "↑", "↓", "←", "→"} <= set(keys)
-        press("Escape")
-        for words, waiting, earlier in (
-            ("login", 1, 0),  # the question
-            ("checks passed", 1, 0),  # the context
-            ("tests are missing", 0, 0),  # only of a level below
-            ("looks good", 1, 0),  # an option
-            ("release bot", 1, 0),  # a name
-            (world.site.folder.name, 1, 1),  # a project
-            ("zanzibar", 0, 1),  # an answer
-        ):
-            press("/")
-            page.keyboard.type(words)
-            page.clock.run_for(1000)
-            expect(page.locator("#list [data-row]")).to_have_count(waiting)
-            if earlier:  # what does not wait
-                expect(page.locator(".earlier li", has_text="Mail").first).to_be_visible()
-            press("Escape")
-            page.clock.run_for(1000)
-            expect(page.locator("#list [data-row]")).to_have_count(1)
+        assert set("jkuex/girts<19;") | {"Enter", "Esc", "↑", "↓", "←", "→"} <= set(keys)
+
+
+def test_a_remark_on_a_line_needs_no_mouse(world: World) -> None:
+    """The lines of a plan are numbered, and a key leads to the box for remarks and back."""
+    world.clear()
+    plan = "# Move\n\n1. Copy\n2. Switch\n\n```sh\nrsync\n```\n"
+    run = world.site.ask("Move", attach=[{"name": "plan.md", "text": plan}]).run
+    with world.person() as page:
+        page.goto("/")
+        numbers = page.locator(".numbered [data-line]").evaluate_all(
+            "all => all.map((one) => getComputedStyle(one, '::before').content)"
+        )
+        assert numbers == ['"1"', '"3"', '"4"', '"7"']  # that of the command, behind its fence
+        page.keyboard.press(";")
+        page.keyboard.type("4: at night")
+        page.keyboard.press("Escape")
+        page.keyboard.press("1")
+        with turning(page):
+            page.keyboard.press("Enter")
+        expect(page.locator(".notice")).to_contain_text("plan.md:4 at night")
+    assert world.result(run) == ["OK"]
+
+
+def test_the_hint_says_which_key_sends(world: World) -> None:
+    """In a box of several lines Enter begins one, and Ctrl+Enter sends; elsewhere Enter does."""
+    world.clear()
+    plan = {"name": "plan.md", "text": "# Move\n\n1. Copy\n"}
+    asked = [world.site.ask("Login").run, world.site.ask("Move", attach=[plan]).run]
+    with world.context() as context:
+        page = context.new_page()
+        page.goto("/")
+        hint = page.locator("[data-hint]")
+        for remark in ("one\ntwo", "3: at night\n3: or never"):
+            expect(hint).to_contain_text("chooses Enter sends")
+            page.keyboard.press("1")
+            page.keyboard.press(";")
+            expect(hint).to_contain_text("Enter begins a line Ctrl+Enter sends")
+            page.keyboard.press("Escape")
+            expect(hint).to_contain_text("chooses Enter sends")
+            page.keyboard.press(";")
+            page.keyboard.type(remark)
+            expect(page.locator("textarea:focus")).to_have_value(remark)
+            with turning(page):
+                page.keyboard.press("Control+Enter")
+        expect(page.locator(".notice")).to_contain_text("plan.md:3 at night")
+    assert [world.result(run) for run in asked] == [["OK"], ["OK"]]
+
+
+def test_an_answer_that_leads_deeper_is_undone_like_any_other(world: World) -> None:
+    """The notice stands above the question that follows in the same run."""
+    world.clear()
+    world.site.ask("Login")
+    with world.person() as page:
+        page.goto("/")
+        page.keyboard.press("3")
+        with turning(page):
+            page.keyboard.press("Enter")
+        expect(page.locator(".notice")).to_contain_text("Answered: Login: Rework")
+        expect(page.locator("legend")).to_contain_text("Rework")
+        with turning(page):
+            page.keyboard.press("u")
+        expect(page.locator("legend")).not_to_contain_text("Rework")
+
+
+@pytest.mark.parametrize("kind", ["file", "server"])
+def test_words_find_questions_contexts_answers_names_and_projects(
+    world: World, kind: str, tmp_path: Path
+) -> None:
+    """As they are typed, on either kind of store: what waits, and what does not below it."""
+    with (
+        elsewhere(tmp_path / "harbour", world.browser)
+        if kind == "server"
+        else nullcontext(world) as here
+    ):
+        here.clear()
+        asking = {"context": "All **checks** have passed.", "text": REVIEW, "by": "Release bot"}
+        given = {**asking, "items": [{"id": "1", "title": "Login"}]}
+        httpx.post(f"{here.server.address}/api/asks", json=given, timeout=30)
+        done, reply = here.site.ask("Mail").run, Reply((Answer("1:", text="Zanzibar first"),))
+        said = {"who": "person", "through": "web", "by": "Grace Hopper"}
+        runs.advance(here.site.store, done, reply, **said)  # type: ignore[arg-type]
+        with here.person() as page:
+            page.goto("/")
+            listed, earlier = page.locator("#list [data-row]"), page.locator(".earlier li")
+            for words, waiting, is_decided in (
+                ("login", 1, False),  # the question
+                ("checks passed", 1, False),  # the context
+                ("tests are missing", 0, False),  # only of a level below
+                ("looks good", 1, False),  # an option
+                ("release bot", 1, False),  # who asks
+                ("grace hopper", 0, True),  # who answered
+                (here.site.folder.name, 1, True),  # a project
+                ("zanzibar", 0, True),  # an answer
+            ):
+                page.keyboard.press("/")
+                page.keyboard.type(words)
+                expect(listed).to_have_count(waiting)
+                found = earlier.filter(has_text="Mail").first
+                expect(found).to_be_visible(visible=is_decided)
+                page.keyboard.press("Escape")
+                expect(listed).to_have_count(1)
 
 
 def test_what_is_snoozed_comes_back_by_itself(world: World) -> None:
@@ -383,6 +550,41 @@ def test_what_is_snoozed_comes_back_by_itself(world: World) -> None:
         expect(page.locator(f'[data-row="{run}"]')).to_be_visible()
         expect(page.locator("legend")).to_contain_text("Login")
     assert runs.look(store, run).status == "waiting"
+
+
+def test_arrows_move_in_the_menu_for_snoozing(world: World) -> None:
+    """Also to the date, where Enter means that date; and a notice says until when."""
+    world.clear()
+    first, second = world.site.ask("Login").run, world.site.ask("Cache").run
+    day = now().astimezone().date() + timedelta(days=9)
+    with world.context() as context:
+        page = context.new_page()
+        page.goto("/")
+        press, here = page.keyboard.press, page.locator("[data-snooze] :focus")
+        press("e")
+        for key, name in (("Up", "Until then"), ("Down", "1 hour"), ("Down", "Tomorrow")):
+            press(f"Arrow{key}")
+            expect(here).to_have_text(name)
+        with turning(page):
+            press("Enter")
+        expect(page.locator("legend")).to_contain_text("Cache")
+        expect(page.locator(".notice")).to_contain_text(f"Snoozed until {snoozed(world, first)}")
+        press("e")
+        press("ArrowDown")
+        press("ArrowDown")
+        expect(here).to_have_attribute("type", "date")
+        here.fill(str(day))
+        with turning(page):
+            press("Enter")
+        expect(page.locator(".notice")).to_contain_text(f"Snoozed until {snoozed(world, second)}")
+    due = datetime.fromisoformat(snoozed(world, second)).astimezone()
+    assert (due.date(), due.hour) == (day, 9)
+
+
+def snoozed(world: World, run: str) -> str:
+    """Until when a run is, as pages have it."""
+    notes = [entry.read() for entry in world.site.store.entries(run, kinds=("noted",))]
+    return moment(getattr(notes[-1], "until", ""))
 
 
 def ask_in(world: World, project: str, title: str, **wanted: Any) -> str:  # noqa: ANN401 - any
@@ -426,6 +628,51 @@ def test_a_list_says_how_many_wait_and_goes_project_by_project(world: World) -> 
         expect(page.locator("h1")).to_have_text("Inbox 3 of 5")  # by itself
 
 
+def test_an_empty_inbox_says_whose_questions_it_shows(world: World) -> None:
+    """Without a login those of one project, and no word on how many wait in others."""
+    world.clear()
+    ask_in(world, "bank", "Vault")
+    with world.context() as context, world.person() as person:
+        page = context.new_page()
+        page.goto("/")
+        empty = page.locator(".empty")
+        for _ in ("as it is opened", "as it is refreshed"):
+            expect(empty.locator("h2")).to_have_text(
+                f"You're all caught up in {world.site.folder.name}"
+            )
+            expect(empty).to_contain_text("the questions of this project only")
+            expect(empty.get_by_role("link", name="Log in")).to_be_visible()
+            expect(page.locator("h1")).to_have_text("Inbox 0")
+            assert not re.search("bank|vault", page.content(), re.IGNORECASE)
+            run = world.site.ask("Login").run
+            expect(page.locator(f'[data-row="{run}"]')).to_be_visible()
+            runs.withdraw(world.site.store, run, "no need", who="person", through="terminal")
+        person.goto("/")
+        expect(person.locator("legend")).to_contain_text("Vault")
+        world.clear()
+        expect(person.locator(".empty h2")).to_have_text("You're all caught up")
+
+
+def test_what_only_a_person_may_answer_leads_to_the_login(world: World) -> None:
+    """Right at the choice, before and after it is refused; nobody there is sent to the browser."""
+    world.clear()
+    run = world.site.ask("Login", require_person=True).run
+    with world.context() as context:
+        page = context.new_page()
+        page.goto("/")
+        at_choice = question(page).locator(".problem + .cards")
+        expect(at_choice).to_be_visible()
+        page.keyboard.press("1")
+        with turning(page):
+            page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_have_text("Only a person can do this: log in first.")
+        expect(page.locator("#pane")).not_to_contain_text("browser")
+        expect(at_choice).to_be_visible()
+        expect(question(page).get_by_label("Looks good")).to_be_checked()
+        question(page).get_by_role("link", name="Log in").click()
+        page.wait_for_url(f"**/login?to=/runs/{run}")
+
+
 def test_escape_clears_the_search_and_kinds_are_chosen(world: World) -> None:
     """What is wished for stands in the address, and is gone from it with the wish."""
     world.clear()
@@ -464,7 +711,7 @@ def test_a_follow_up_says_in_words_where_it_stands(world: World) -> None:
         page.keyboard.press("n")
         with turning(page):
             page.keyboard.press("Enter")
-        expect(row).to_have_text("Rework › Review: Login?")
+        expect(row).to_have_text("Review: Login? · Rework")
         expect(page.locator("legend .header")).to_have_text("Rework")
         expect(page.locator("#asked")).not_to_contain_text("[NO]")
         since = page.locator("#list time").first.get_attribute("datetime")
@@ -520,6 +767,10 @@ def test_a_phone_shows_one_thing_at_a_time(world: World) -> None:
         send(page)
         expect(page.locator("legend")).to_contain_text("Cache")  # by itself
         expect(page.locator(".list")).to_be_hidden()
+        cap = question(page).locator(".number").first
+        expect(cap).to_be_hidden()
+        page.keyboard.press("ArrowDown")  # so there are keys
+        expect(cap).to_be_visible()
 
 
 # -- news ----------------------------------------------------------------------------------------

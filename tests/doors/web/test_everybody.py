@@ -12,8 +12,10 @@ import walks
 from browsers import NEEDED, PHONE, World, judge, question, turning
 from quandary.desk import reply as replies
 from quandary.desk.authority import Caller, Scope
+from quandary.doors.web import metrics, pages
 from quandary.journal import runs
 from quandary.journal.chance import now
+from quandary.journal.counts import Sums
 from quandary.model.asks import Answer, Reply
 from sites import TAGS
 
@@ -77,6 +79,16 @@ def test_whatever_is_touched_is_as_large_as_a_finger(world: World) -> None:
             assert page.evaluate(TARGETS) == [], place
 
 
+def count_still(world: World, page: Page, figures: dict[str, Any] | None) -> None:
+    """Open the figures as they look while a long journal is counted."""
+    with pytest.MonkeyPatch.context() as patch, world.site.person() as visitor:
+        patch.setattr(pages, "find_figures", lambda *_: (figures, False))
+        shown = visitor.get("/stats").text
+    page.route("**/stats", lambda route: route.fulfill(body=shown, content_type="text/html"))
+    page.goto("/stats")
+    expect(page.get_by_role("status").filter(has_text="Counting")).to_be_visible()
+
+
 def visit_states(world: World, page: Page) -> Iterator[str]:
     """One page after another, each in a state that somebody may meet it in; its name."""
     store = world.site.store
@@ -84,6 +96,12 @@ def visit_states(world: World, page: Page) -> Iterator[str]:
     world.clear()
     page.goto("/")
     yield "empty"
+    count_still(world, page, None)
+    yield "counting"
+    page.unroute("**/stats")
+    count_still(world, page, metrics.gather_figures(Sums()))
+    yield "counting again"
+    page.unroute("**/stats")
     asked = [world.site.ask(name, text=SIMPLE).run for name in ("Login", "Cache", "Queue", "Mail")]
     later = world.site.ask("Later").run
     replies.snooze(store, person, later, now() + timedelta(hours=2), None)
@@ -129,6 +147,7 @@ def visit_states(world: World, page: Page) -> Iterator[str]:
     question(page).locator("[data-words]").fill("mail")
     page.context.set_offline(offline=True)
     question(page).locator("[data-words]").blur()
+    expect(page.locator("main[aria-busy=true]")).to_have_count(0)  # news may have it load anew
     press("j")
     expect(page.locator("#live")).to_contain_text("cannot be reached")
     yield "offline"

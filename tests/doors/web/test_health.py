@@ -15,7 +15,7 @@ import databases
 from quandary.doors.web import metrics
 from quandary.doors.web.metrics import Readiness
 from quandary.errors import StoreError
-from quandary.journal.store import open_store
+from quandary.journal import open_store
 from sites import Site
 
 if TYPE_CHECKING:

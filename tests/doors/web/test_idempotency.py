@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import databases
-from quandary.journal.store import open_store
+from quandary.journal import open_store
 from sites import PAGE, REVIEW, TOKEN, Site, hidden
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from quandary.doors.web.tokens import Keys, hashed
 from quandary.errors import StoreError
 from quandary.journal import runs
 from quandary.journal.counts import MOST_NAMES
-from sites import TOKEN, Site, send
+from sites import TOKEN, Listener, Site, send
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -304,14 +304,16 @@ def test_open_pages(site: Site) -> None:
     async def listen() -> None:
         events = Events(site.store)
         run = site.ask("Login").run
-        with events.listening(), events.listening(run):
-            waiting = asyncio.create_task(events.wait(run, 99, 5))
-            await asyncio.sleep(0.1)
-            figures = read((await Metrics(site.store, events, None).written(up=True)).decode())
-            assert figures["quandary_event_streams",] == 2
-            assert figures["quandary_long_polls",] == 1
-            waiting.cancel()
-            await asyncio.wait([waiting])
+        pages = [Listener(events, one) for one in ("", run)]
+        waiting = asyncio.create_task(events.wait(run, 99, 5))
+        await asyncio.sleep(0.1)
+        figures = read((await Metrics(site.store, events, None).written(up=True)).decode())
+        assert figures["quandary_event_streams",] == 2
+        assert figures["quandary_long_polls",] == 1
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        for page in pages:
+            events.let_go(page)
         assert (events.listeners, events.waiters) == (0, 0)
 
     asyncio.run(listen())

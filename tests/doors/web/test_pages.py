@@ -20,14 +20,17 @@ import walks
 from quandary.desk import begin as desk
 from quandary.desk import phases
 from quandary.desk.authority import Caller, Scope
+from quandary.desk.timeline import index_some
 from quandary.doors.web import inbox, pages, run_pages
 from quandary.doors.web.prose import visible
-from quandary.doors.web.questions import BOTH, OTHER
+from quandary.doors.web.run_pages import BOTH, OTHER
 from quandary.formats.proof import Given
 from quandary.journal import runs as driver
+from quandary.journal import store as store_room
 from quandary.journal.entries import Source
 from quandary.journal.postgres import PostgresStore
 from quandary.journal.sqlite import SqliteStore
+from quandary.model.asks import Answer, Reply
 from sites import PAGE, TAGS, Site, hidden, send
 
 if TYPE_CHECKING:
@@ -331,6 +334,17 @@ def test_several_and_own_words(site: Site) -> None:
         assert sent.status_code == 303
     done = driver.look(site.store, state.run)
     assert done.result["chosenItems"][0]["path"] == "UI,DOC,OTH/custom:and the logo"
+
+
+def test_other_ticked_beside_others_opens_its_menu(site: Site) -> None:
+    """No tick is lost: what is behind Other is asked about, and the other ticks stand."""
+    menu = "  - [REM] [ ] Remove\n    d\n  - [SPL] [ ] Split\n    e\n"
+    state = site.ask("Login", text=f"{TAGS.rstrip()}\n{menu}")
+    with site.person() as visitor:
+        send(visitor, state.run, pick_0=["UI", OTHER])
+        send(visitor, state.run, pick_0="SPL")
+    done = driver.look(site.store, state.run)
+    assert done.result["chosenItems"][0]["path"] == "UI,OTH/SPL"
 
 
 def test_other_left_blank_opens_its_menu(site: Site) -> None:
@@ -737,3 +751,41 @@ def test_no_page_asks_the_store_more_than_five_times(either: Site) -> None:
             with statements(site.store) as asked:
                 assert visitor.get(place).status_code == 200
             assert len(asked) <= 5, (place, asked)
+
+
+def test_a_long_question_is_kept_in_no_memory(site: Site) -> None:
+    """Else whoever asks could fill that of the server."""
+    site.ask("Login", context="word " * inbox.LARGE)
+    kept = inbox._read_row.cache_info().currsize, len(inbox._lists)
+    with site.visitor() as visitor:
+        assert "Login" in visitor.get("/").text
+    assert (inbox._read_row.cache_info().currsize, len(inbox._lists)) == kept
+
+
+def test_a_row_leads_back_to_the_page_that_it_was_seen_on(site: Site) -> None:
+    """Also where it was shown on another page before."""
+    asked = [site.store.require_run(site.ask(title).run) for title in ("Login", "Cache", "Search")]
+    before, row = asked[0].number, asked[2].id
+    with site.visitor() as visitor:
+        assert f'href="/runs/{row}"' in visitor.get("/").text
+        assert f'href="/runs/{row}?after={before}"' in visitor.get(f"/?after={before}").text
+
+
+def test_the_index_has_what_came_while_it_was_made(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever searches adds to it the words that stand in the store then, not those of before."""
+    run, pieces = site.ask("Login").run, list[int]()
+
+    def answer_between(store: Store) -> int:
+        pieces.append(index_some(store))
+        if len(pieces) == 1:
+            reply = Reply((Answer("1:", text="zebra", raw="zebra"),))
+            driver.advance(site.store, run, reply, who="person", through="web")
+        return pieces[-1]
+
+    monkeypatch.setattr(store_room, "_PIECE", 2)
+    monkeypatch.setattr(inbox, "INDEXING", 60.0)
+    monkeypatch.setattr(inbox, "index_some", answer_between)
+    with site.visitor() as visitor:
+        assert run in visitor.get("/?q=zebra").text

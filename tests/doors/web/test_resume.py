@@ -18,7 +18,7 @@ from program import PROGRAM, consent, environment
 from quandary.agents.process import group_lives
 from quandary.cli.servers import in_background
 from quandary.desk.walks import NOT_RESUMED, Walks, launch
-from quandary.doors.hosts import hooks
+from quandary.doors import hosts
 from quandary.doors.web.tokens import hashed
 from quandary.errors import Untrusted
 from quandary.journal import runs as driver
@@ -428,8 +428,8 @@ class Parking:
         program.write_text(filled, encoding="utf-8")
         program.chmod(0o755)
         monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-        monkeypatch.setenv(hooks.ATTENDED, "0")
-        assert b"defer" in hooks.respond("pre", call.read_bytes())
+        monkeypatch.setenv(hosts.ATTENDED, "0")
+        assert b"defer" in hosts.respond("pre", call.read_bytes())
         (row,) = shop.site.store.runs(waits="person")
         self.run = row.id
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import databases
 import small_flows
 from quandary.doors.web import events
-from quandary.doors.web.events import Events, following
-from quandary.journal.store import open_store
+from quandary.doors.web.events import Events
+from quandary.journal import open_store
+from sites import Listener
 
 if TYPE_CHECKING:
     import pytest
@@ -29,9 +30,9 @@ def test_pages_of_every_server_hear_at_once_of_what_any_process_did(
             await server.start()
         await asyncio.sleep(0.5)
         begun = time.monotonic()
-        with servers[0].listening() as one, servers[1].listening() as two:
-            run = (await asyncio.to_thread(small_flows.begin, writer)).run
-            assert [await following(queue) for queue in (one, two)] == [run, run]
+        pages = [Listener(server) for server in servers]
+        run = (await asyncio.to_thread(small_flows.begin, writer)).run
+        assert [await page.told.get() for page in pages] == [run, run]
         assert time.monotonic() - begun < 1
         for server in servers:
             await server.stop()

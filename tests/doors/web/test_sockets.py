@@ -14,8 +14,8 @@ import pytest
 import uvicorn
 from psutil import Process
 
-from quandary.doors.web import sockets
-from quandary.doors.web.sockets import BACKLOG, Connection
+from quandary.doors.web import app as sockets
+from quandary.doors.web.app import BACKLOG, Connection
 from sites import Server
 
 if TYPE_CHECKING:

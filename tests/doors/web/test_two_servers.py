@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 import databases
+from quandary.journal import open_store
 from quandary.journal.entries import Answered
-from quandary.journal.store import open_store
 from sites import REVIEW, Server
 
 if TYPE_CHECKING:

@@ -18,63 +18,40 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import sys
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import suppress
 from datetime import datetime, timedelta
-from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from quandary.desk import reply, returns
-from quandary.desk.authority import Caller
 from quandary.desk.sheets import Sheet, Shown, make_sheets, shorten
 from quandary.desk.state import hand_over
-from quandary.errors import ContextRequired, ParseError, QuandaryError, Rejected
-from quandary.flows.stops import TOOL, label_of, options_of, previews_of, read_question
+from quandary.doors import hosts
+from quandary.doors.hosts import DECISION, HOOK, MARGIN, inbox_seconds, make_decision
+from quandary.errors import ContextRequired, QuandaryError
 from quandary.flows.wording import require_filled
 from quandary.journal import chance
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered, Asked, Asker, Noted, sha256
 from quandary.journal.policy import read_policy
-from quandary.journal.store import NoStore, State, Store, open_store
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Outcome, Preamble, Question, Reading, Reply
-from quandary.model.calls import STEP
+from quandary.model.requests import label_of, options_of, previews_of, read_question
 from quandary.model.text import LETTERS
-from quandary.settings import Settings, project_of, read_settings, state_folder, user_settings
+from quandary.settings import Settings, project_of
 
 if TYPE_CHECKING:
     from quandary.desk.walks import Parked
+    from quandary.journal.store import State, Store
 
-_SERVED: ContextVar[tuple[Store, Callable[[], bool]] | None] = ContextVar("_SERVED", default=None)
-"""The store of a server that answers a hook itself, and whether the host still waits for that."""
-HOOK = Caller("agent", "hook")
-"""What a hook does by itself is the agent's doing."""
-CODEX_TOOL = "request_user_input"
-WAIT = 600
-"""Seconds that a person has in the inbox, unless the settings say otherwise."""
-LONGEST = 24 * 3600
-MARGIN = 30
-"""Seconds by which the host must be more patient than we are, so that we can say goodbye."""
-MANY = 50
-"""Of how many runs we see whether a question is theirs, the newest first."""
-JUST_NOW = 120
-"""Seconds within which an agent shows a question that a run of ours has given it."""
+MANY = 50  # of how many runs we see whether a question is theirs, the newest first
+JUST_NOW = 120  # seconds within which an agent shows a question that a run of ours has given it
 LONGEST_TIME = 366 * 24 * 3600
 """Seconds that an answer can have taken; what is more was not measured."""
-_FORGOTTEN = 30 * 24 * 3600
-"""Seconds after which a host that began to ask will not come back."""
-LOOK = 0.5
-"""Seconds after which we see whether the host is still there."""
-_GONE = "the host no longer waits for it"
+_FORGOTTEN = 30 * 24 * 3600  # seconds after which a host that began to ask will not come back
 _LETTERED = re.compile(r"(?:^|(?<=[\s(]))\(?([A-Z]|\d{1,2})[).:]\s+\S")
 _NAMED = re.compile(r"(?<!\w)\(?([A-Za-z]{1,3})-?(\d{1,2})(?:\)|[.:](?=\s))")
 _RANGE = re.compile(
@@ -84,163 +61,52 @@ _RANGE = re.compile(
 _FEWEST_WORDS = 6
 """A shorter question with options that say nothing more cannot be answered without scrolling up."""
 _CHECKSUM = 8
-DECISION = "hookSpecificOutput"
-ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED"
 
 
-def run(event: str, host: str = "claude") -> int:
-    """The hook as a host calls it; whatever comes in, the status is 0."""
-    try:
-        output = respond(event, sys.stdin.buffer.read(), host)
-        if output:
-            sys.stdout.buffer.write(output + b"\n")
-            sys.stdout.buffer.flush()
-    except BaseException as error:  # noqa: BLE001 - a hook never stands in the way
-        _log(error)
-    return 0
-
-
-def _log(error: BaseException) -> None:
-    with suppress(BaseException):
-        from quandary.desk import notices  # noqa: PLC0415 - only when something went wrong
-
-        notices.log_trouble("hook", f"{type(error).__name__}: {error}")
-
-
-def respond_for_server(
-    event: str, data: bytes, store: Store, waits: Callable[[], bool], host: str = "claude"
-) -> bytes:
-    """The same in a thread of a server; whatever comes in, nothing stands in the way.
-
-    The folder has to be there: that of the server is nobody's.
-    """
-    _SERVED.set((store, waits))
-    try:
-        said = msgspec.json.decode(data)
-        return respond(event, data, host) if find_folder(said) != os.curdir else b""
-    except Exception as error:  # noqa: BLE001 - as above
-        _log(error)
-        return b""
-
-
-def open_journal(where: str, *, asks: bool = False) -> Store:
-    """The store for a folder that a host works in, or that of the server which answers for us.
-
-    Of what somebody is asked there, notices are sent; a server does that by itself.
-    """
-    if served := _SERVED.get():
-        return served[0]
-    store = open_store(start=where)
-    if asks:
-        from quandary.desk.notices import watch_store  # noqa: PLC0415 - only before a question
-
-        watch_store(store)
-    return store
-
-
-def respond(event: str, data: bytes, host: str = "claude") -> bytes:
-    """What is printed for the host; nothing where there is nothing to say."""
-    said = msgspec.json.decode(data)
-    if event == "session":
-        return brief_session(find_folder(said) if isinstance(said, dict) else os.curdir)
-    if STEP in os.environ:  # what an agent of a walk stops for is asked in the run of that walk
-        from quandary.doors.hosts import sessions  # noqa: PLC0415 - not around questions
-
-        return sessions.hold(said) if event == "pre" else b""
-    call = read_call(said, host)
-    if event == "permission" or call is None:
-        wanted = call is not None or user_settings().table("permissions")
-        if not wanted or (event == "post" and not _has_asked(said)):
-            return b""
-        from quandary.doors.hosts import permissions  # noqa: PLC0415 - not around questions
-
-        return permissions.respond(event, said, host)
-    where = find_folder(said)
-    store = open_journal(where, asks=event == "pre" and host == "codex")
+def respond(event: str, call: ToolCall, said: dict[str, Any], host: str) -> dict[str, Any] | None:
+    """What the host is told around a question; nothing where there is nothing to say."""
+    where = hosts.find_folder(said)
+    project = project_of(where)
     if event == "post":
-        record(call, store, project_of(where), measure_time(call, said.get("duration_ms")))
-        return b""
-    settings = hook_settings(where)
-    output = judge(call, store, project_of(where), settings)
-    if DECISION not in (output or ()) and host == "codex":
-        output = ask_person(call, store, project_of(where), settings) or output
-    elif DECISION not in (output or ()) and is_headless(said, read_park(settings.table("hooks"))):
-        from quandary.doors.hosts import sessions  # noqa: PLC0415 - not around every question
+        seconds = measure_time(call, said.get("duration_ms"))
+        record(call, hosts.open_journal(where), project, seconds)
+        return None
+    settings = hosts.hook_settings(where)
+    if event == "permission":
+        if inbox_seconds(settings) is None:
+            return None
+        store = hosts.open_journal(where, asks=True)
+        named = call._replace(id=call.id or _read_start(call)[1])
+        output = ask_person(named, store, project, settings)
+        return output and _as_permission(output[DECISION])
+    store = hosts.open_journal(where, asks=host == "codex")
+    output = judge(call, store, project, settings)
+    if DECISION in (output or ()):
+        pass
+    elif host == "codex":
+        output = ask_person(call, store, project, settings) or output
+    elif hosts.is_headless(said, hosts.read_park(settings.table("hooks"))):
+        from quandary.doors.hosts.permissions import park  # noqa: PLC0415 - not for each question
 
-        output = sessions.park(call, store, project_of(where), os.path.realpath(where)) or output
+        output = park(call, store, project, os.path.realpath(where)) or output
     if DECISION not in (output or ()):
         start_time(call)
-    if output is not None and host == "codex":
-        output = refuse_with_answers(output)
-    return msgspec.json.encode(output) if output is not None else b""
+    return refuse_with_answers(output) if output is not None and host == "codex" else output
 
 
-def _has_asked(said: object) -> bool:
-    """Whether anything was asked about a tool in this session; most tools are used unasked."""
-    if not isinstance(said, dict):
-        return False
-    names = ("session_id", "agent_id", "tool_name")
-    first = name_family(*(str(said.get(name) or "") for name in names))
-    return bool(open_journal(find_folder(said)).named(first, f"{first}~"))
-
-
-def name_family(session: str, agent: str, tool: str) -> str:
-    """What begins the names of all that an agent wants to use a tool for."""
-    return f"permit\n{session}\n{agent}\n{tool}\n"
-
-
-def brief_session(where: str) -> bytes:
-    """What a session that starts, is resumed or was compacted is told of what was decided."""
-    from quandary.desk import decisions  # noqa: PLC0415 - not around questions
-
-    with suppress(NoStore):
-        found = decisions.brief_session(open_store(start=where, create=False), project_of(where))
-        told = {"hookEventName": "SessionStart", "additionalContext": found}
-        return msgspec.json.encode({DECISION: told}) if found else b""
-    return b""
-
-
-def find_folder(said: dict[str, Any]) -> str:
-    """The folder that a host works in."""
-    where = said.get("cwd")
-    return where if isinstance(where, str) and os.path.isdir(where) else os.curdir
-
-
-def is_headless(said: dict[str, Any], park: bool) -> bool:
-    """Whether a session is to be parked while it waits: nobody is at it, and it can be resumed.
-
-    A sub-agent that is deferred ends without a word.
-    """
-    return park and os.environ.get(ATTENDED) == "0" and not said.get("agent_id")
-
-
-def read_park(table: dict[str, Any], name: str = "hooks") -> bool:
-    """Whether sessions are parked, as a table of the settings says."""
-    wanted = table.get("park", False)
-    if not isinstance(wanted, bool):
-        raise ParseError(f"[{name}] park is true or false, not {wanted!r}")
-    return wanted
-
-
-def hook_settings(where: str | None = None) -> Settings:
-    """The settings that hooks follow: a project's `[hooks]` only where its user trusts them."""
-    settings = read_settings(where)
-    if not any(part.origin == "project" and part.values.get("hooks") for part in settings.parts):
-        return settings
-    from quandary.settings.trust import with_trusted_hooks  # noqa: PLC0415 - rarely needed
-
-    return with_trusted_hooks(settings)
-
-
-# -- the call --------------------------------------------------------------------------------------
+def _as_permission(said: dict[str, Any]) -> dict[str, Any]:
+    """What is said before a question, in the words of the permission event."""
+    if said["permissionDecision"] == "deny":
+        message = said["permissionDecisionReason"]
+        return hosts.make_permission({"behavior": "deny", "message": message})
+    return hosts.make_permission({"behavior": "allow", "updatedInput": said["updatedInput"]})
 
 
 class ToolCall(NamedTuple):
     """A call to a host's question tool, as the host reports it."""
 
     session: str
-    id: str
-    """The host's own name for the call; nothing where it gave none."""
+    id: str  # the host's own name for the call; nothing where it gave none
     input: dict[str, Any]
     questions: tuple[Question, ...]
     response: Any
@@ -294,38 +160,25 @@ class ToolCall(NamedTuple):
 
 def read_call(data: object, host: str = "claude") -> ToolCall | None:
     """The call, if it is one to a question tool."""
-    if not isinstance(data, dict) or not _asks(data.get("tool_name")):
+    if not isinstance(data, dict) or not hosts.asks(data.get("tool_name")):
         return None
     given = data.get("tool_input")
     listed = given.get("questions") if isinstance(given, dict) else None
     if not isinstance(given, dict) or not isinstance(listed, list):
         return None
-    questions = tuple(
-        _read_question(number, entry)
-        for number, entry in enumerate(listed, 1)
-        if isinstance(entry, dict) and any(entry.get(name) for name in ("question", "options"))
-    )
-    session, call = (str(data.get(name) or "") for name in ("session_id", "tool_use_id"))
-    response, asker = data.get("tool_response"), read_asker(data, host)
-    told = ToolCall(session, call, given, questions, response, asker)
+    questions = []
+    for number, entry in enumerate(listed, 1):
+        if isinstance(entry, dict) and any(entry.get(name) for name in ("question", "options")):
+            question = read_question(number, entry)
+            own = str(entry.get("id") or entry.get("question_id") or "")
+            known = own if keys.is_valid(own) else question_id(question.text)
+            questions.append(replace(question, id=known))
+    names = ("session_id", "tool_use_id", "agent_type", "model")
+    session, call, agent, model = (str(data.get(name) or "") for name in names)
+    host = "codex" if "turn_id" in data else host  # only Codex counts turns
+    asker = Asker(host, *(text[:200] for text in (session, agent, model)))
+    told = ToolCall(session, call, given, tuple(questions), data.get("tool_response"), asker)
     return told if questions else None
-
-
-def _asks(tool: object) -> bool:
-    return tool == CODEX_TOOL or bool(isinstance(tool, str) and TOOL.fullmatch(tool))
-
-
-def read_asker(data: dict[str, Any], host: str = "claude") -> Asker:
-    """Who asks, as a host says it with every event; only Codex counts turns."""
-    host = "codex" if "turn_id" in data else host
-    said = (str(data.get(name) or "")[:200] for name in ("session_id", "agent_type", "model"))
-    return Asker(host, *said)
-
-
-def _read_question(number: int, entry: dict[str, Any]) -> Question:
-    question = read_question(number, entry)
-    own = str(entry.get("id") or entry.get("question_id") or "")
-    return replace(question, id=own if keys.is_valid(own) else question_id(question.text))
 
 
 def question_id(text: str) -> str:
@@ -335,9 +188,6 @@ def question_id(text: str) -> str:
         return slug or keys.NO_SLUG
     digest = sha256(text.encode(errors="replace")).hexdigest()[:_CHECKSUM]
     return f"{slug[: keys.LONGEST - _CHECKSUM - 1].rstrip('-')}-{digest}"
-
-
-# -- before the question is shown ------------------------------------------------------------------
 
 
 def judge(call: ToolCall, store: Store, project: str, settings: Settings) -> dict[str, Any] | None:
@@ -362,15 +212,14 @@ def ask_person(
         return None
     ours = find_relayed_run(call, store, project)
     if ours is not None:
-        return _wait_for_run(store, ours, time.monotonic() + seconds)
+        return _wait_for_run(store, ours, chance.monotonic() + seconds)
     return ask_in_inbox(call, store, project, seconds)
 
 
 def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[str, Any] | None:
-    """The answers, where a preference decides every question of the call.
-
-    The host shows more of an option that has a preview than a preference is bound to, and options
-    that have no letter besides.
+    """The answers, where a preference decides every question of the call. The host shows more of an
+    option that has a preview than a preference is bound to, and options that have no letter
+    besides.
     """
     options = [option for entry in call.input["questions"] for option in options_of(entry)]
     if len(options) > sum(len(question.choices) for question in call.questions):
@@ -392,12 +241,6 @@ def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[st
     reason = f"Decided by the person's preference ({ids}); nobody was asked."
     answered = {**call.input, "answers": answers}
     return make_decision("allow", reason, updatedInput=answered, additionalContext=reason)
-
-
-def make_decision(word: str, reason: str, **more: object) -> dict[str, Any]:
-    """What is said to the host; `updatedInput` with answers does without its form."""
-    said = {"permissionDecision": word, "permissionDecisionReason": reason, **more}
-    return {DECISION: {"hookEventName": "PreToolUse", **said}}
 
 
 def refuse_with_answers(output: dict[str, Any]) -> dict[str, Any]:
@@ -451,70 +294,49 @@ def count_listed_options(text: str) -> int:
     return max(letters, numbers, alike, *ranges)
 
 
-# -- after it was answered -------------------------------------------------------------------------
-
-
 def start_time(call: ToolCall) -> None:
-    """Remember when the host began to ask, for hosts that do not say how long it took."""
+    """Remember when the host began to ask, and the id of the call: not every event has them."""
     if not call.id:
         return
-    folder, long_ago = os.path.dirname(_time_file(call)), chance.now().timestamp() - _FORGOTTEN
+    path, long_ago = _call_file(call), chance.now().timestamp() - _FORGOTTEN
     with suppress(OSError):
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        for left in os.scandir(folder):  # by calls of which nobody heard the end
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        for left in os.scandir(os.path.dirname(path)):  # by calls of which nobody heard the end
             if left.stat(follow_symlinks=False).st_mtime < long_ago:
                 os.unlink(left)
-        with open(_time_file(call), "w", encoding="ascii") as file:
-            file.write(chance.stamp(chance.now()))
-        with open(_pair_file(call), "w", encoding="utf-8") as file:
-            file.write(call.id)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"{chance.stamp(chance.now())} {call.id}")
 
 
-def pair(call: ToolCall) -> ToolCall:
-    """A call with the id that the hook before it heard: the permission event has none."""
-    if call.id:
-        return call
-    with suppress(OSError, ValueError), open(_pair_file(call), encoding="utf-8") as file:
-        return call._replace(id=file.read())
-    return call
+def _read_start(call: ToolCall) -> tuple[str, str]:
+    with suppress(OSError, ValueError), open(_call_file(call), encoding="utf-8") as file:
+        begun, _, name = file.read().partition(" ")
+        return begun, name
+    return "", ""
 
 
 def measure_time(call: ToolCall, milliseconds: object) -> float | None:
     """The seconds that the host showed the question: by its own account, else between our hooks."""
-    begun = ""
+    begun, name = _read_start(call)
     with suppress(OSError, ValueError):
-        with open(_time_file(call), encoding="ascii") as file:
-            begun = file.read()
-        os.unlink(_time_file(call))
-        os.unlink(_pair_file(call))
+        os.unlink(_call_file(call))
     said = milliseconds if isinstance(milliseconds, int | float) else 0
     if said is not True and 0 < said <= LONGEST_TIME * 1000:
         return said / 1000
     with suppress(ValueError):
         seconds = (chance.now() - datetime.fromisoformat(begun)).total_seconds()
-        return seconds if 0 <= seconds <= LONGEST_TIME else None
+        return seconds if name == call.id and 0 <= seconds <= LONGEST_TIME else None
     return None
 
 
-def _time_file(call: ToolCall) -> str:
-    return file_of(f"{call.session}\n{call.id}".encode(errors="replace"))
-
-
-def _pair_file(call: ToolCall) -> str:
-    given = msgspec.json.encode(call.input, order="deterministic")
-    return file_of(f"{call.session}\n".encode(errors="replace") + given)
-
-
-def file_of(known: bytes) -> str:
-    """Where something is kept that two hooks have to know."""
-    return os.path.join(state_folder(), "hooks", sha256(known).hexdigest()[:32])
+def _call_file(call: ToolCall) -> str:
+    """What the hooks around one call have in common."""
+    asked = msgspec.json.encode(call.input["questions"], order="deterministic")
+    return hosts.file_of(f"{call.session}\n".encode(errors="replace") + asked)
 
 
 def record(call: ToolCall, store: Store, project: str, seconds: float | None = None) -> list[State]:
-    """Keep every question of the call, with what became of it and how long it took.
-
-    What an agent only relays is kept by the run of ours that asks it, and not a second time here.
-    """
+    """Keep every question of the call once, with what became of it and how long it took."""
     if find_relayed_run(call, store, project) is not None:
         return []
     meant = read_response(call)
@@ -546,10 +368,7 @@ def begin_record(
     expires: datetime | None = None,
     parked: Parked | None = None,
 ) -> State:
-    """The record of a question; it is begun by whoever comes first.
-
-    A session that is `parked` with it can be resumed.
-    """
+    """The record of a question, begun by whoever comes first; a `parked` session can be resumed."""
     if ask is None:
         context = question.text or question.header or "A question without words."
         ask = Ask(question.key, "transition", Preamble(context), (question,))
@@ -600,10 +419,9 @@ def _record_answer(
 
 
 def read_response(call: ToolCall) -> Reply | Outcome:
-    """What came back from the host's form. Words that fit no question are kept in the outcome.
-
-    A label is what the host spells; all else is kept in the person's own words, as the agent was
-    told them.
+    """What came back from the host's form. Words that fit no question are kept in the outcome. A
+    label is what the host spells; all else is kept in the person's own words, as the agent was told
+    them.
     """
     try:
         return returns.parse_response(call.response, call.sheets, lambda *_: Reading("own-words"))
@@ -613,59 +431,40 @@ def read_response(call: ToolCall) -> Reply | Outcome:
         return Outcome("error", f"what the host sent back answers no question of the call: {words}")
 
 
-# -- in the inbox ----------------------------------------------------------------------------------
-
-
-def inbox_seconds(settings: Settings) -> float | None:
-    """How long a question waits in the inbox; nothing where it does not go there."""
-    is_routed, wait = read_route(settings.table("hooks"), "hooks")
-    return wait if is_routed else None
-
-
-def read_route(table: dict[str, Any], name: str) -> tuple[bool, float]:
-    """Whether a table of the settings sends to the inbox, and for how many seconds."""
-    route, wait = table.get("route", "host"), table.get("wait", WAIT)
-    if route not in ("host", "inbox"):
-        raise ParseError(f'[{name}] route is "inbox" or "host", not {route!r}')
-    if type(wait) not in (int, float) or not 0 < wait <= LONGEST:
-        raise ParseError(f"[{name}] wait is a number of seconds up to {LONGEST}, not {wait!r}")
-    return route == "inbox", float(wait)
-
-
-def host_timeout(settings: Settings) -> int | None:
-    """How long the host has to let our hook run; nothing where its own idea of that will do."""
-    wait = inbox_seconds(settings)
-    return None if wait is None else ceil(wait) + MARGIN
-
-
 def ask_in_inbox(call: ToolCall, store: Store, project: str, wait: float) -> dict[str, Any] | None:
     """What a person answers in the inbox, for the host; nothing where its form is to appear."""
-    until = time.monotonic() + wait
+    until = chance.monotonic() + wait
     quicker = find_answered_run(call, store, project)
     if quicker is not None:
         return _send_back(quicker)
     if not call.may_be_routed:
         return None
     expires = chance.now() + timedelta(seconds=wait + MARGIN)
-    why = _GONE
-    with listen_to_host() as waits:
+    why = "the host no longer waits for it"
+    with hosts.listen_to_host() as waits:
         try:
             asks = [(one, make_ask(call, one, project)) for one in call.questions]
             states = [
                 begin_record(store, call, one, project, ask=ask, expires=expires)
                 for one, ask in asks
             ]
-            why = _wait(store, states, until, waits) or (
-                f"nobody answered within {wait:g} seconds, so the host asked in its own form"
-            )
+            states = hosts.wait(store, states, _is_open, until, waits)
+            if waits():
+                why = f"nobody answered within {wait:g} seconds, so the host asked in its own form"
+            if any(state.status not in ("waiting", "done") for state in states):
+                why = "another question of the same call was not answered"
         finally:
             states = []
             for question in call.questions:
                 for run_id in store.named(call.record_name(question)).values():
-                    with suppress(Rejected):  # where somebody was quicker, theirs counts
-                        reply.withdraw(store, HOOK, run_id, why)
+                    hosts.withdraw(store, run_id, why)
                     states.append(driver.look(store, run_id))
     return hand_over_answers(call, store, states)
+
+
+def _is_open(states: list[State]) -> bool:
+    """Whether all of a call can still be answered, and not all of it is."""
+    return {"waiting"} <= {state.status for state in states} <= {"waiting", "done"}
 
 
 def find_relayed_run(call: ToolCall, store: Store, project: str) -> State | None:
@@ -703,11 +502,9 @@ def _form(ask: Ask) -> list[tuple[str, list[str]]]:
 def _wait_for_run(store: Store, state: State, until: float) -> dict[str, Any] | None:
     """Wait for a run that asks the question itself, and send the agent there when it continues."""
     key = state.key
-    with listen_to_host() as waits, closing(store.news(LOOK)) as news:
-        while state.key == key and waits() and time.monotonic() < until:
-            next(news)
-            state = driver.look(store, state.run)
-    return None if state.key == key else _send_back(state.run)
+    with hosts.listen_to_host() as waits:
+        [now] = hosts.wait(store, [state], lambda states: states[0].key == key, until, waits)
+    return None if now.key == key else _send_back(now.run)
 
 
 def _send_back(run: str) -> dict[str, Any]:
@@ -729,42 +526,11 @@ def make_ask(call: ToolCall, question: Question, project: str) -> Ask:
     return Ask(question.key, "transition", preamble, (question,), require="person")
 
 
-@contextmanager
-def listen_to_host() -> Iterator[Callable[[], bool]]:
-    """Whether the program that runs the hook still wants an answer; its signals end the waiting."""
-    if served := _SERVED.get():
-        yield served[1]
-        return
-    host, signals, before = os.getppid(), list[int](), {}
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-            before[number] = signal.signal(number, lambda number, _: signals.append(number))
-    try:
-        yield lambda: not signals and os.getppid() == host
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _wait(store: Store, states: list[State], until: float, waits: Callable[[], bool]) -> str:
-    """Wait until all is answered, or the time is up; why not longer, where it is neither."""
-    with closing(store.news(LOOK)) as news:
-        while all(state.status in ("waiting", "done") for state in states):
-            if all(state.status == "done" for state in states) or time.monotonic() >= until:
-                return ""
-            if not waits():
-                return _GONE
-            next(news)
-            states = [driver.look(store, state.run) for state in states]
-    return "another question of the same call was not answered"
-
-
 def hand_over_answers(call: ToolCall, store: Store, states: list[State]) -> dict[str, Any] | None:
-    """The host's input with all the answers, or the person's refusal; else nothing.
-
-    Only what a person did with their own hand counts, and nothing that was passed on.
-    """
-    if any(_is_declined(store, state) for state in states):
+    """The host's input with all answers of a person's own hand, or their refusal; else nothing."""
+    declined = [state.run for state in states if state.status == "declined"]
+    noted = [entry.read() for run in declined for entry in store.entries(run, kinds=("noted",))]
+    if any(isinstance(n, Noted) and n.kind == "declined" and n.source.in_person for n in noted):
         return make_decision(
             "deny", "The person declined to answer in quandary. Nothing was decided; stop here."
         )
@@ -784,11 +550,3 @@ def hand_over_answers(call: ToolCall, store: Store, states: list[State]) -> dict
         given = call.input.get("annotations")
         answered["annotations"] = {**(given if isinstance(given, dict) else {}), **notes}
     return make_decision("allow", "The person answered in quandary.", updatedInput=answered)
-
-
-def _is_declined(store: Store, state: State) -> bool:
-    noted = store.entries(state.run, kinds=("noted",)) if state.status == "declined" else ()
-    return any(
-        isinstance(body, Noted) and body.kind == "declined" and body.source.in_person
-        for body in (entry.read() for entry in noted)
-    )

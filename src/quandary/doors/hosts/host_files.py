@@ -1,29 +1,15 @@
 """Where each host keeps its instructions, hooks and servers, and what is written there.
 
-Every such fact stands here and nowhere else. Read in 2026-11, from:
+Every such fact stands here and nowhere else, as the hosts' own pages told it in 2026-11;
+docs/hosts.md says which of them were tried. Some are not to be seen in the code:
 
-- Claude Code: hooks in `.claude/settings.json` or `settings.json` of the configuration folder
-  (code.claude.com/docs/en/hooks); a matcher with anything but letters, digits and a few signs is an
-  unanchored regular expression; `args` beside `command` runs the program without a shell, from
-  2.1.139 on (claude-code issues 58119 and 58441, react_on_rails pull request 5055; tried with
-  2.1.325 on Linux); a comment makes it discard the whole file (issue 83190); skills follow
-  `CLAUDE_CONFIG_DIR` (DataDog/pup pull request 622); a project's servers are in `.mcp.json`, and
-  those of a user in `.claude.json`, which only Claude Code itself should write.
-- Codex: `AGENTS.md` of the project, or of `CODEX_HOME`, `~/.codex` by default, unless there is an
-  `AGENTS.override.md` with something in it (developers.openai.com/codex/guides/agents-md);
-  `[mcp_servers.NAME]` in `config.toml` there, or in `.codex/config.toml` of a trusted project
-  (docs.pipeshub.com/mcp/codex, docs.rs/tuff-adapter-codex). Tried with 0.166.0.
-- Gemini CLI: `GEMINI.md` of the project or of `~/.gemini` (geminicli.com/docs/cli/gemini-md);
-  `mcpServers` in `.gemini/settings.json`, comments allowed (gemini-cli pull request 422);
-  `GEMINI_CLI_HOME` in the place of the home folder (its `paths.ts`). It has hooks, but of another
-  shape and through a shell (geminicli.com/docs/hooks/reference), so that none are installed. Tried
-  with 0.61.0, which starts no server at all in a folder that is not trusted.
-- Cursor: rules of a project in `.cursor/rules/NAME.mdc` (cursor.com/docs/rules), those of a user in
-  no file; skills of a user in `~/.cursor/skills` (cursor.com/docs/context/skills); `mcpServers` in
-  `.cursor/mcp.json` of either (cursor.com/docs/mcp). Not tried.
-- VS Code: `.github/copilot-instructions.md`; for a user `~/.copilot/instructions`, with `applyTo`
-  (vscode-docs, custom-instructions.md); `servers` in `.vscode/mcp.json`, or in `mcp.json` of the
-  user's profile (code.visualstudio.com/docs/agents/reference/mcp-configuration). Not tried.
+- Claude Code takes a matcher with anything but letters, digits and a few signs for an unanchored
+  regular expression; with `args` beside `command`, it runs a program without a shell; a comment in
+  its settings makes it discard all of them; `.claude.json` is only its own to write.
+- Codex reads `config.toml` of a project only where that is trusted.
+- Gemini CLI has hooks of another shape and through a shell, so that none are installed. It reads
+  settings with comments, and starts no server in a folder that is not trusted.
+- Cursor keeps rules of a user in no file.
 """
 
 from __future__ import annotations
@@ -43,8 +29,7 @@ NAME = "quandary"
 MATCHER = "^(AskUserQuestion|mcp__.*__AskUserQuestion)$"
 """Claude Code's own question tool, and those of servers that stand in for it."""
 CODEX_MATCHER = "^request_user_input$"
-STARTS = "startup|resume|clear|compact"
-"""The ways in which a session starts."""
+STARTS = "startup|resume|clear|compact"  # the ways in which a session starts
 HOOKS = {
     "PreToolUse": "pre",
     "PermissionRequest": "permission",
@@ -53,8 +38,7 @@ HOOKS = {
 }
 EVENTS = {**HOOKS, "PostToolUseFailure": "post"}
 """The last one is called for permissions only: a tool that fails was allowed before."""
-HOOKS_SINCE = "2.1.139"
-"""The first Claude Code that calls a hook without a shell."""
+HOOKS_SINCE = "2.1.139"  # the first Claude Code that calls a hook without a shell
 
 SUMMARY = (
     "Ask the person through quandary whenever a decision is theirs: a choice between options, "
@@ -109,8 +93,7 @@ class Servers(NamedTuple):
 
     path: str
     key: str
-    kind: str = ""
-    """What its entries say about themselves, where they have to."""
+    kind: str = ""  # what its entries say about themselves, where they have to
 
     def entry(self, command: str) -> dict[str, Any]:
         """Our entry."""
@@ -122,17 +105,13 @@ class Places(NamedTuple):
     """Everything that is written for a host."""
 
     lesson: Lesson
-    hooks: str | None = None
-    """The settings that hooks belong in."""
-    shell_hooks: str | None = None
-    """The file that hooks belong in which the host runs with a shell."""
+    hooks: str | None = None  # the settings that hooks belong in
+    shell_hooks: str | None = None  # the file that hooks belong in which the host runs with a shell
     servers: Servers | None = None
     listed: Servers | None = None
     """A list of servers that the host alone writes, and we only look at."""
-    notes: tuple[str, ...] = ()
-    """What the person should know."""
-    elsewhere: str = ""
-    """What to do about servers where their list is not ours to write."""
+    notes: tuple[str, ...] = ()  # what the person should know
+    elsewhere: str = ""  # what to do about servers where their list is not ours to write
 
 
 def places(host: str, root: str | None) -> Places:
@@ -224,12 +203,9 @@ def _section(path: str, lesson: str) -> Lesson:
     return Lesson(path, f"#{lesson}", section=True)
 
 
-# -- the command that hosts are told to run -------------------------------------------------------
 #
 # What is written into settings is run long after we have ended, so it must not be a place that goes
-# away with a cache or a folder for passing files. Read in 2026-11: uv keeps what `uvx` runs in its
-# cache (docs.astral.sh, storage), pipx what `pipx run` runs in a `.cache` of its own for fourteen
-# days (pipx discussion 1387), npm what `npx` runs below `_npx`.
+# away with a cache: uv, pipx and npm keep there what `uvx`, `pipx run` and `npx` run.
 
 REMEDY = "install it to stay, for instance with `uv tool install quandary`"
 
@@ -241,7 +217,6 @@ _CACHE_VARIABLES = ("UV_CACHE_DIR", "XDG_CACHE_HOME", "npm_config_cache")
 
 def find_command(scope: Scope) -> tuple[str, str]:
     """The name where it leads to a program that lasts, the path only in a user's own settings.
-
     Files of a project are for everyone who works on it, so that no path of this machine belongs
     there. With it comes what the person should know about it.
     """

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from quandary.doors.hosts.host_files import Lesson, Places, Servers
 
 BOM = "\ufeff"
-_PATH = "api/hooks/"
-"""Where a server of ours answers hooks."""
-_CALLED = ("url", "command")
+_PATH = "api/hooks/"  # where a server of ours answers hooks
 
 
 class CannotEdit(ParseError):  # noqa: N818 - said of a file
@@ -45,12 +43,9 @@ class Copy(msgspec.Struct, frozen=True):
     """What a file was before the first change."""
 
     path: str
-    text: str | None
-    """No text means no file."""
-    left: str
-    """The digest of the file as install left it."""
-    folders: int
-    """How many folders above the file were made for it."""
+    text: str | None  # No text means no file
+    left: str  # the digest of the file as install left it
+    folders: int  # how many folders above the file were made for it
 
 
 class Change(NamedTuple):
@@ -60,25 +55,17 @@ class Change(NamedTuple):
     before: str | None
     after: str | None
     what: str
-    copy: Copy | None = None
-    """What is to be kept of it; nothing when it is uninstalled."""
-    folders: int = 0
-    """How many folders above a file that goes may go with it."""
-    private: bool = False
-    """Whether it is for its owner's eyes only."""
+    copy: Copy | None = None  # what is to be kept of it; nothing when it is uninstalled
+    folders: int = 0  # how many folders above a file that goes may go with it
+    private: bool = False  # whether it is for its owner's eyes only
 
 
 class Plan(NamedTuple):
     """What is to be done."""
 
     changes: tuple[Change, ...]
-    notes: tuple[str, ...] = ()
-    """What the person should know."""
-    left: tuple[str, ...] = ()
-    """What stays although it was to go, and why."""
-
-
-# -- plans -----------------------------------------------------------------------------------------
+    notes: tuple[str, ...] = ()  # what the person should know
+    left: tuple[str, ...] = ()  # what stays although it was to go, and why
 
 
 class Gate(NamedTuple):
@@ -89,8 +76,7 @@ class Gate(NamedTuple):
     server: str = ""
     """The address of a server that answers in the place of our command; nothing where none does."""
     token: str = ""
-    park: bool = False
-    """Whether sessions without a window are set aside before they use a tool."""
+    park: bool = False  # whether sessions without a window are set aside before they use a tool
 
     @property
     def matcher(self) -> str:
@@ -109,10 +95,9 @@ def plan_install(
     timeout: int | None = None,
     gate: Gate | None = None,
 ) -> Plan:
-    """The plan that makes `command` known to a host, with our server if that is wanted.
-
-    The hook of the permission event may take `timeout` seconds, where somebody is asked in the
-    inbox; with a `gate`, it is called for permissions too.
+    """The plan that makes `command` known to a host, with our server if that is wanted. The hook of
+    the permission event may take `timeout` seconds, where somebody is asked in the inbox; with a
+    `gate`, it is called for permissions too.
     """
     if mcp and places.servers is None:
         raise QuandaryError(places.elsewhere)
@@ -130,8 +115,7 @@ def plan_install(
             base = copy.text if copy is not None else text if without is None else without
             after = entry.add(base or "")
         except CannotEdit as error:
-            message = f"{path}: {error}; nothing was changed; add this yourself"
-            raise CannotEdit(message, _snippet(entry)) from None
+            raise _refuse(path, entry, error, "add") from None
         except QuandaryError as error:
             raise CannotEdit(f"{path}: {error}; nothing was changed") from None
         folders, folder = copy.folders if copy is not None else 0, os.path.realpath(path)
@@ -159,8 +143,7 @@ def plan_uninstall(places: Places, gate: Gate = Gate()) -> Plan:  # noqa: B008 -
         except CannotEdit as error:
             if NAME not in text:
                 continue
-            message = f"{path}: {error}; nothing was changed; remove this yourself"
-            raise CannotEdit(message, _snippet(entry)) from None
+            raise _refuse(path, entry, error, "remove") from None
         if edited:
             left.append(f"{path} was edited; delete what you do not need")
         elif after is not None:
@@ -202,10 +185,11 @@ def _is_edited(entry: Entry, text: str | None) -> bool:
     return found is not None and found.edited
 
 
-def _snippet(entry: Entry) -> str:
-    """The text to paste where we cannot edit the file."""
+def _refuse(path: str, entry: Entry, error: CannotEdit, order: str) -> CannotEdit:
+    """What is said of a file that we cannot edit, with the text that belongs there or does not."""
     text = (entry.table or entry) if isinstance(entry, Server) else entry
-    return text.body if isinstance(text, Marked) else text.add("")
+    snippet = text.body if isinstance(text, Marked) else text.add("")
+    return CannotEdit(f"{path}: {error}; nothing was changed; {order} this yourself", snippet)
 
 
 def _entries(
@@ -219,9 +203,6 @@ def _entries(
         yield places.shell_hooks, Hooks(command, timeout, gate, "codex")
     if mcp and places.servers is not None:
         yield places.servers.path, Server(places.servers, command)
-
-
-# -- files and their copies ------------------------------------------------------------------------
 
 
 def _read(path: str) -> tuple[str | None, Copy | None]:
@@ -267,19 +248,12 @@ def _digest(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-# -- text between marks ----------------------------------------------------------------------------
-
-
 class Marked(NamedTuple):
-    """Text of ours in a file that people may edit: the whole file, or a part between two marks.
-
-    The last line has a digest, by which we see whether somebody has edited the text since.
-    """
+    """Our text in a file that people may edit, with a digest that shows whether they did."""
 
     body: str
     what: str
-    begin: str = ""
-    """Empty where the whole file is ours."""
+    begin: str = ""  # empty where the whole file is ours
     opening: str = "<!-- "
     closing: str = " -->"
 
@@ -333,8 +307,7 @@ class Found(NamedTuple):
     """A text of ours as it is now."""
 
     start: int
-    end: int
-    """Where it ends, before the newline."""
+    end: int  # where it ends, before the newline
     body: str
     edited: bool
 
@@ -343,9 +316,6 @@ def lesson_entry(lesson: Lesson, command: str) -> Marked:
     """The instructions for agents."""
     begin = "<!-- quandary:begin -->" if lesson.section else ""
     return Marked(lesson.text_for(command), "instructions for agents", begin)
-
-
-# -- JSON ------------------------------------------------------------------------------------------
 
 
 def load_json(text: str) -> dict[str, Any]:
@@ -392,10 +362,7 @@ def _member(data: dict[str, Any], key: str, kind: type, path: str) -> Any:  # no
 
 
 class Hooks(NamedTuple):
-    """Hooks around a question, and with a gate around every tool, for Claude Code.
-
-    Codex has those of a session and of the permission event, as lines for a shell.
-    """
+    """Claude Code's hooks around questions, with a gate around every tool; Codex's, in a shell."""
 
     command: str
     timeout: int | None = None
@@ -404,10 +371,14 @@ class Hooks(NamedTuple):
     host: str = "claude"
 
     @property
+    def rules(self) -> tuple[str, ...]:
+        """What the host is told to ask about."""
+        return self.gate.ask if self.gate is not None else ()
+
+    @property
     def what(self) -> str:
         """What it is, in words."""
-        rules = ", ".join(_rules(self.gate))
-        asks = f", and rules to ask about {rules}" if rules else ""
+        asks = f", and rules to ask about {', '.join(self.rules)}" if self.rules else ""
         kinds = {"questions": True, "permissions": self.gate, "sessions": True}
         about = " and ".join(kind for kind, wanted in kinds.items() if wanted)
         return f"hooks {', '.join(self.events)} for {about}{asks}"
@@ -415,10 +386,10 @@ class Hooks(NamedTuple):
     @property
     def events(self) -> dict[str, str]:
         """The events of the host, and what each has us do."""
-        if self.host == "codex":
-            wanted = ("SessionStart", "PreToolUse", *(("PermissionRequest",) if self.gate else ()))
-            return {event: HOOKS[event] for event in wanted}
-        return EVENTS if self.gate else HOOKS
+        if self.host == "claude":
+            return EVENTS if self.gate else HOOKS
+        wanted = ("SessionStart", "PreToolUse", *(("PermissionRequest",) if self.gate else ()))
+        return {event: HOOKS[event] for event in wanted}
 
     def handler(self, event: str) -> dict[str, Any]:
         """How the host calls us."""
@@ -441,14 +412,14 @@ class Hooks(NamedTuple):
             if call.event in self.events
             if call.by_hand
             or (
-                (call.url or call.command) in (self.handler(call.event).get(one) for one in _CALLED)
+                (call.url or call.command) in self.handler(call.event).values()
                 and (call.event != "PermissionRequest" or call.timeout >= (self.timeout or 0))
                 and (self.gate is None or call.matcher == self._matcher(call.event))
                 and (not call.url or self.gate is None or self.gate.token in text)
             )
         }
         listed = _find_list(load_json(text))
-        return current >= set(self.events) and all(rule in listed for rule in _rules(self.gate))
+        return current >= set(self.events) and all(rule in listed for rule in self.rules)
 
     def _matcher(self, event: str) -> str:
         if event == "SessionStart":
@@ -465,10 +436,10 @@ class Hooks(NamedTuple):
         for event in self.events:
             group = {"matcher": self._matcher(event), "hooks": [self.handler(event)]}
             _member(hooks, event, list, f"hooks.{event}").append(group)
-        if rules := _rules(self.gate):
+        if self.rules:
             permissions = _member(data, "permissions", dict, "permissions")
             asked = _member(permissions, "ask", list, "permissions.ask")
-            asked += [rule for rule in rules if rule not in asked]
+            asked += [rule for rule in self.rules if rule not in asked]
         return _write_json(data, text)
 
     def remove(self, text: str) -> str | None:
@@ -484,17 +455,13 @@ class Hooks(NamedTuple):
         if ours and not data["hooks"]:
             del data["hooks"]
         listed = _find_list(data)
-        asked = [rule for rule in listed if rule not in _rules(self.gate)]
+        asked = [rule for rule in listed if rule not in self.rules]
         if ours and len(asked) < len(listed):
             data["permissions"]["ask"] = asked
             for holder, key in ((data["permissions"], "ask"), (data, "permissions")):
                 if not holder[key]:
                     del holder[key]
         return _write_json(data, text) if ours else None
-
-
-def _rules(gate: Gate | None) -> tuple[str, ...]:
-    return gate.ask if gate is not None else ()
 
 
 def _find_list(data: dict[str, Any]) -> list[Any]:
@@ -520,13 +487,10 @@ class InstalledHook(NamedTuple):
 
     event: str
     command: str
-    timeout: float
-    """How many seconds the host lets it run; none where only the host knows."""
-    by_hand: bool
-    """Somebody wrote it as a line for a shell."""
+    timeout: float  # how many seconds the host lets it run; none where only the host knows
+    by_hand: bool  # somebody wrote it as a line for a shell
     matcher: str = ""
-    url: str = ""
-    """Where a server answers it, in the place of a command."""
+    url: str = ""  # where a server answers it, in the place of a command
 
 
 def our_hooks(text: str) -> list[InstalledHook]:
@@ -559,9 +523,6 @@ def _is_ours(entry: Any, words: list[str]) -> bool:  # noqa: ANN401 - whatever s
 def _is_us(command: object) -> bool:
     name = command.replace("\\", "/").rpartition("/")[2] if isinstance(command, str) else ""
     return name in (NAME, f"{NAME}.exe")
-
-
-# -- servers ---------------------------------------------------------------------------------------
 
 
 class Server(NamedTuple):
@@ -616,20 +577,16 @@ class Server(NamedTuple):
 
     def find(self, text: str) -> Any:  # noqa: ANN401 - whatever somebody wrote
         """What a file says of a server with our name."""
-        data = load_json(text) if self.table is None else _load_toml(text)
+        try:
+            data = load_json(text) if self.table is None else load_toml(text)
+        except ValueError as error:
+            raise CannotEdit(f"not TOML ({error})") from None
         listed = data.get(self.servers.key)
         return listed.get(NAME) if isinstance(listed, dict) else None
 
 
 Entry = Marked | Hooks | Server
 """Something of ours in a file: whether it is there, the text with it, and the text without it."""
-
-
-def _load_toml(text: str) -> dict[str, Any]:
-    try:
-        return load_toml(text)
-    except ValueError as error:
-        raise CannotEdit(f"not TOML ({error})") from None
 
 
 def our_server(servers: Servers, text: str) -> str:

@@ -1,37 +1,44 @@
-"""What stops an agent of a host, in our inbox: permissions, plans, and its questions.
+"""What stops an agent of a host, in our inbox: permissions, plans, and sessions that are parked.
 
 The hook of a host's permission event asks here and waits; what a person decides is handed back, and
 used up by that. Whoever is first counts, here or in the host's own dialog. Silence is no answer:
 when the time is up, the host's dialog appears, or stays. Where the host lets its dialog and our
 hook race, the hook after the tool tells what was allowed there.
+
+A session that nobody attends cannot show what it asks. With `park = true` in `[hooks]` or in
+`[permissions]`, the hook has Claude Code set the call aside and end, and the question waits in the
+inbox. When it is answered, the session is resumed in its folder: the host then asks the hook about
+the same call once more, and gets the answer.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from quandary.desk import permits, reply
+from quandary.desk import permits
 from quandary.desk.permits import Rule, Verdict, find_rule, read_rules
-from quandary.doors.hosts import hooks
-from quandary.doors.hosts.hooks import HOOK, MARGIN
+from quandary.doors import hosts
+from quandary.doors.hosts import HOOK, MARGIN, make_decision, make_permission
 from quandary.errors import AlreadyAnswered, ParseError, Rejected
 from quandary.flows.permit import APPROVE, KEY, ONCE, SESSION, Terms, tell_agent
 from quandary.journal import chance
 from quandary.journal import runs as driver
 from quandary.journal.entries import Asker, Source, read_beginning
+from quandary.model import calls
 from quandary.model.asks import Answer, Reply
-from quandary.model.requests import PLANS, PermitRequest, name_action
+from quandary.model.requests import PLANS, QUESTIONS, PermitRequest, name_action
 from quandary.settings import project_of, user_settings
 
 if TYPE_CHECKING:
     from quandary.desk.walks import Parked
+    from quandary.doors.hosts.hooks import ToolCall
     from quandary.journal.store import State, Store
 
 LARGEST = 1_000_000
@@ -52,9 +59,8 @@ class Permissions(NamedTuple):
 
     inbox: bool = False
     tools: tuple[str, ...] = ("*",)
-    wait: float = hooks.WAIT
-    ask: tuple[str, ...] = ()
-    """What the host is told to ask about."""
+    wait: float = hosts.WAIT
+    ask: tuple[str, ...] = ()  # what the host is told to ask about
     rules: tuple[Rule, ...] = ()
     park: bool = False
 
@@ -65,38 +71,30 @@ class Permissions(NamedTuple):
     def parks(self, tool: str, said: dict[str, Any]) -> bool:
         """Whether a session is parked before it uses a tool about which its host would ask."""
         asked = _MODES.get(str(said.get("permission_mode")), ())
-        return hooks.is_headless(said, self.park) and _fits(tool, self.tools) and _fits(tool, asked)
+        return hosts.is_headless(said, self.park) and _fits(tool, self.tools) and _fits(tool, asked)
 
 
 def _fits(tool: str, names: Iterable[str]) -> bool:
     return any(fnmatchcase(tool, one) for one in names)
 
 
-def may_ask(tool: str) -> bool:
-    """Whether somebody has to allow the use of a tool."""
-    return _fits(tool, PARKED)
-
-
 def read_permissions(table: dict[str, Any]) -> Permissions:
     """The settings of `[permissions]`, refused where they make no sense."""
     for key in table.keys() - {*KEYS}:
         raise ParseError(f"[permissions] has no key {key} (there are {', '.join(KEYS)})")
-    inbox, wait = hooks.read_route(table, "permissions")
+    inbox, wait = hosts.read_route(table, "permissions")
     lists = [table.get("tools", ["*"]), table.get("ask", [])]
     for name, listed in zip(("tools", "ask"), lists, strict=True):
         if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
             raise ParseError(f'[permissions] {name} is a list of texts, like ["Bash"]')
     tools, ask = map(tuple, lists)
-    rules, park = read_rules(table.get("rules")), hooks.read_park(table, "permissions")
+    rules, park = read_rules(table.get("rules")), hosts.read_park(table, "permissions")
     return Permissions(inbox, tools, wait, ask, rules, park)
 
 
 def user_permissions() -> Permissions:
     """Those of the user at this machine."""
     return read_permissions(user_settings().table("permissions"))
-
-
-# -- what a host says ------------------------------------------------------------------------------
 
 
 class Stop(NamedTuple):
@@ -107,16 +105,14 @@ class Stop(NamedTuple):
     input: dict[str, Any]
     grants: list[dict[str, Any]]
     """What the host would change to allow the same for the rest of its session."""
-    agent: str = ""
-    """The id of a sub-agent."""
-    call: str = ""
-    """The host's own name for this use of the tool; its permission event has none."""
+    agent: str = ""  # the id of a sub-agent
+    call: str = ""  # the host's own name for this use of the tool; its permission event has none
     asker: Asker = Asker()
 
     @property
     def family(self) -> str:
         """What begins the names of all that this agent wants to use a tool for."""
-        return hooks.name_family(self.request.session, self.agent, self.request.tool)
+        return hosts.name_family(self.request.session, self.agent, self.request.tool)
 
     @property
     def name(self) -> str:
@@ -178,59 +174,27 @@ def _tell_grant(grant: dict[str, Any]) -> str:
     )
 
 
-# -- what is said to it ----------------------------------------------------------------------------
-
-
-def respond(event: str, said: object, host: str) -> bytes:
-    """What is printed for the host; nothing where there is nothing to say."""
-    if not isinstance(said, dict):
-        return b""
-    where = hooks.find_folder(said)
-    project = project_of(where)
-    call = hooks.read_call(said, host) if event == "permission" else None
-    if call is not None:
-        settings = hooks.hook_settings(where)
-        if hooks.inbox_seconds(settings) is None:
-            return b""
-        store = hooks.open_journal(where, asks=True)
-        output = hooks.ask_person(hooks.pair(call), store, project, settings)
-        return b"" if output is None else msgspec.json.encode(_as_permission(output))
-    wanted, stop = user_permissions(), read_stop(said, host, os.path.realpath(where))
+def respond(event: str, said: dict[str, Any], host: str) -> dict[str, Any] | None:
+    """What the host is told; nothing where there is nothing to say."""
+    where = hosts.find_folder(said)
+    project, folder = project_of(where), os.path.realpath(where)
+    wanted, stop = user_permissions(), read_stop(said, host, folder)
     if stop is None:
-        return b""
+        return None
     if event == "post":
         if wanted.concerns(stop.request.tool):
-            close_answered(hooks.open_journal(where), stop)
-        return b""
-    output = None
-    if event == "permission":
+            close_answered(hosts.open_journal(where), stop)
+    elif event == "permission":
         if wanted.inbox or wanted.rules:
-            output = decide(hooks.open_journal(where, asks=True), stop, project, wanted)
+            return decide(hosts.open_journal(where, asks=True), stop, project, wanted)
     elif wanted.parks(stop.request.tool, said):
-        from quandary.doors.hosts import sessions  # noqa: PLC0415 - only for what is parked
-
-        output = sessions.park_permission(
-            hooks.open_journal(where, asks=True), stop, project, wanted.rules
-        )
-    return b"" if output is None else msgspec.json.encode(output)
-
-
-def _as_permission(output: dict[str, Any]) -> dict[str, Any]:
-    """What our hook before a question says, in the words of the permission event."""
-    said = output[hooks.DECISION]
-    if said["permissionDecision"] == "deny":
-        return _permission({"behavior": "deny", "message": said["permissionDecisionReason"]})
-    return _permission({"behavior": "allow", "updatedInput": said["updatedInput"]})
-
-
-def _permission(decision: dict[str, Any]) -> dict[str, Any]:
-    return {hooks.DECISION: {"hookEventName": "PermissionRequest", "decision": decision}}
+        return park_permission(hosts.open_journal(where, asks=True), stop, project, wanted.rules)
+    return None
 
 
 def decide(store: Store, stop: Stop, project: str, wanted: Permissions) -> dict[str, Any] | None:
-    """A decision by rule, or a person's in the inbox; nothing where the host is to ask itself.
-
-    Only what a person did with their own hand counts: what the host reports, an agent could forge.
+    """A decision by rule, or a person's in the inbox; nothing where the host is to ask itself. Only
+    what a person did with their own hand counts: what the host reports, an agent could forge.
     """
     result = decide_by_rule(store, stop, project, wanted.rules)
     if result is None and wanted.concerns(stop.request.tool):
@@ -249,10 +213,7 @@ def decide_by_rule(
 
 
 def take_decision(store: Store, state: State, *, ruled: bool = False) -> dict[str, Any] | None:
-    """What was decided, which is used up by that; nothing where no person and no rule did.
-
-    What somebody else has used does not count a second time.
-    """
+    """What a person or a rule decided, which is used up by that; nothing where nobody did."""
     allowed = state.deed is not None
     used = permits.take_use(store, HOOK, state) if allowed else state
     if used is None or used.status != "done" or (not allowed and used.result.get("used")):
@@ -269,10 +230,7 @@ def begin_permit(
     verdict: Verdict | None = None,
     parked: Parked | None = None,
 ) -> State:
-    """Begin the run of a stop; a rule decides it at once, as a policy with the rule's name.
-
-    What a session is parked with is begun once, however often its host asks about the same input.
-    """
+    """Begin the run of a stop, once for each input; a rule decides it at once, as a policy."""
     ruled = None
     if verdict is not None:
         ruled = Source("policy", "rule", verdict.rule.name), verdict.code
@@ -306,19 +264,15 @@ def ask_in_inbox(store: Store, stop: Stop, project: str, wait: float) -> State:
         before = _plan_before(store, stop)
         stop = stop._replace(request=msgspec.structs.replace(stop.request, before=before))
     state, why = None, "the host's own dialog was answered or closed"
-    with hooks.listen_to_host() as waits:
+    with hosts.listen_to_host() as waits:
         try:
             state = begin_permit(store, stop, project, wait)
-            with closing(store.news(hooks.LOOK)) as news:
-                while state.ask is not None and waits() and chance.monotonic() < until:
-                    next(news)
-                    state = driver.look(store, state.run)
+            [state] = hosts.wait(store, [state], lambda now: now[0].ask is not None, until, waits)
             if waits():
                 why = f"nobody decided within {wait:g} seconds, so the host asks in its own dialog"
         finally:
             if state is not None and state.ask is not None:
-                with suppress(Rejected):  # where somebody was quicker, theirs counts
-                    reply.withdraw(store, HOOK, state.run, why)
+                hosts.withdraw(store, state.run, why)
     return driver.look(store, state.run)
 
 
@@ -346,14 +300,11 @@ def tell(stop: Stop, result: dict[str, Any]) -> dict[str, Any] | None:
         decision["updatedInput"] = msgspec.json.decode(text)
     if allowed and result["code"] == SESSION:
         decision["updatedPermissions"] = stop.grants
-    return decision if stop.host == "copilot" else _permission(decision)
+    return decision if stop.host == "copilot" else make_permission(decision)
 
 
 def close_answered(store: Store, stop: Stop) -> None:
-    """A tool was used: what waits for it was allowed in the host's own dialog.
-
-    After a plan, Claude Code no longer says which one it was.
-    """
+    """A tool was used: what waits for it was allowed in the host's own dialog."""
     is_plan = stop.request.tool in PLANS
     run = _newest(store, stop.family if is_plan else stop.name)
     state = driver.look(store, run) if run else None
@@ -368,3 +319,120 @@ def close_answered(store: Store, stop: Stop) -> None:
         said = "It was done all the same: somebody allowed it in the host's own dialog."
         row = store.require_run(run)
         driver.note_behind(store, row, "host", KEY, "", said, who="host", through="hook")
+
+
+_ANOTHER = "Another question waits for the person. Ask this one again after its answer."
+_WAITS = "It waits for the person in quandary."
+
+
+def park(call: ToolCall, store: Store, project: str, folder: str) -> dict[str, Any] | None:
+    """Have the host set a call aside until its questions are answered, or hand it the answers."""
+    from quandary.desk.notices import watch_store  # noqa: PLC0415 - only for what is parked
+    from quandary.desk.walks import Parked  # noqa: PLC0415 - the same
+    from quandary.doors.hosts import hooks  # noqa: PLC0415 - only around questions
+
+    fits = calls.SESSION.fullmatch(call.session) and call.may_be_routed
+    if not fits or hooks.find_relayed_run(call, store, project) is not None:
+        return None
+    watch_store(store)
+    parked = Parked(call.session, folder, call.id, os.uname().nodename)
+    asked = [(one, hooks.make_ask(call, one, project)) for one in call.questions]
+    states = [
+        hooks.begin_record(store, call, one, project, ask=ask, parked=parked) for one, ask in asked
+    ]
+    if aside := _set_aside(store, call.session, states):
+        return aside
+    nothing = "Nobody answered in quandary, and nothing was decided; stop here."
+    return hooks.hand_over_answers(call, store, states) or make_decision("deny", nothing)
+
+
+def park_permission(
+    store: Store, stop: Stop, project: str, rules: Sequence[Rule]
+) -> dict[str, Any] | None:
+    """Have the host set aside what a person has to allow; or hand over, once, what they said."""
+    from quandary.desk.walks import Parked  # noqa: PLC0415 - as above
+
+    result = decide_by_rule(store, stop, project, rules)
+    session = stop.request.session
+    if result is None and calls.SESSION.fullmatch(session) and stop.call:
+        parked = Parked(session, stop.request.folder, stop.call, os.uname().nodename)
+        state = begin_permit(store, stop, project, None, parked=parked)
+        if aside := _set_aside(store, session, [state]):
+            return aside
+        result, state = take_decision(store, state), driver.look(store, state.run)
+        driver.hand_over(store, state.run, **HOOK.source)
+        if result is None:
+            return make_decision("deny", f"{permits.why_over(store, state)}.")
+    return None if result is None else _tell_before(stop, result)
+
+
+def _tell_before(stop: Stop, result: dict[str, Any]) -> dict[str, Any]:
+    """What was decided, in the words of the event before a tool is used."""
+    allowed, message, text = tell_agent(stop.request, result)
+    if not allowed:
+        return make_decision("deny", message)
+    given = msgspec.json.decode(text)
+    return make_decision("allow", "It was allowed in quandary.", updatedInput=given)
+
+
+def _set_aside(store: Store, session: str, states: Sequence[State]) -> dict[str, Any] | None:
+    """Set aside what still waits for an answer. Of several calls in one message, the host keeps
+    only the last that is set aside. So one of them is, and the others are to be made again.
+    """
+    own = {state.run for state in states}
+    named = store.named(f"hook\n{session}\n", f"hook\n{session}\n~")
+    rows = (store.require_run(run) for run in named.values())
+    waiting = {row.id for row in rows if row.waits == "person"}
+    if any(run < min(own) for run in waiting - own):
+        for run in own:
+            hosts.withdraw(store, run, "another question of its session waits already")
+        return make_decision("deny", _ANOTHER)
+    return make_decision("defer", _WAITS) if waiting & own else None
+
+
+def hold(said: dict[str, Any]) -> dict[str, Any] | None:
+    """Set aside what an agent of a walk stops for, or hand it over what came of that. The run of
+    the walk asks, so that nothing is begun here. A sub-agent that is set aside would end without a
+    word, so it is not; nor is it denied, since the host may allow it.
+    """
+    where = hosts.find_folder(said)
+    stop, told = read_stop(said, "claude", where), _read_told()
+    if stop is None:
+        return None
+    tool = stop.request.tool
+    if told is not None and (told.stopped.id, told.stopped.tool) == (stop.call, tool):
+        with suppress(OSError):
+            os.unlink(_held_file(stop))
+        if not told.allow:
+            return make_decision("deny", told.message)
+        given = msgspec.json.decode(told.input)
+        return make_decision("allow", "It was answered in quandary.", updatedInput=given)
+    result, asks = None, QUESTIONS.fullmatch(tool)
+    if not asks and (rules := user_permissions().rules):
+        result = decide_by_rule(hosts.open_journal(where), stop, project_of(where), rules)
+    if result is not None:
+        return _tell_before(stop, result)
+    return _hold_one(stop) if (asks or _fits(tool, PARKED)) and not stop.agent else None
+
+
+def _read_told() -> calls.Resumption | None:
+    """What the session is told that goes on, if it does."""
+    path = os.environ[calls.STEP]
+    if not path:
+        return None
+    with open(path, "rb") as file:
+        return msgspec.json.decode(file.read(), type=calls.Resumption)
+
+
+def _hold_one(stop: Stop) -> dict[str, Any]:
+    """Set a call aside if no other one of its session is; a link says which, from the first on."""
+    path = _held_file(stop)
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        os.symlink(stop.call, path)
+    first = os.readlink(path) == stop.call
+    return make_decision("defer", _WAITS) if first else make_decision("deny", _ANOTHER)
+
+
+def _held_file(stop: Stop) -> str:
+    return hosts.file_of(f"held\n{stop.request.session}".encode(errors="replace"))

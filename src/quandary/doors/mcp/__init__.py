@@ -18,29 +18,7 @@ from mcp_types.version import is_version_at_least
 from quandary import __version__
 from quandary.desk.state import encode_state
 from quandary.doors.mcp import tools
-from quandary.doors.mcp.forms import (
-    ASKED_BACK,
-    MORE_TO_ASK,
-    ROUNDS,
-    Forms,
-    Standing,
-    asks_back,
-    is_showable,
-    open_forms,
-)
-from quandary.doors.mcp.tools import (
-    TOOLS,
-    Advising,
-    Checking,
-    Client,
-    Following,
-    Listing,
-    Looking,
-    Proposing,
-    Recalling,
-    Service,
-    Wanted,
-)
+from quandary.doors.mcp.forms import Forms, Standing, open_forms
 from quandary.errors import NotFound, QuandaryError
 from quandary.journal.progress import complete_types
 
@@ -67,10 +45,8 @@ show its question as it is (the prompt `relay` says how), or call next. Where th
 to you what they choose, call propose, and they are asked to confirm it. Never answer in the
 person's place.
 """
-MOST_SESSIONS = 1000
-"""Of clients over HTTP; each takes some 40 kB."""
-HOLD = 300.0
-"""How long, in seconds, a call waits for a form."""
+MOST_SESSIONS = 1000  # of clients over HTTP; each takes some 40 kB
+HOLD = 300.0  # how long, in seconds, a call waits for a form
 LONGEST = 7 * 24 * 3600.0
 """How long, in seconds, a form may lie with a client that calls again with it."""
 RELAY = (
@@ -103,9 +79,9 @@ WAITS = (
 UNDECIDED = "Nothing was decided. Do not choose in the person's place."
 
 
-def build(service: Service, *, hold: float = HOLD) -> Server[Forms]:
+def build(service: tools.Service, *, hold: float = HOLD) -> Server[Forms]:
     """The server, ready to be run over anything; `hold` is how long a call waits for a form."""
-    described = [tool.describe() for tool in TOOLS.values()]
+    described = [tool.describe() for tool in tools.TOOLS.values()]
     templates = types.ListResourceTemplatesResult(resource_templates=tools.TEMPLATES)
     server: Server[Forms] = Server(
         NAME,
@@ -160,9 +136,6 @@ def mounted(server: Server[Forms]) -> Mounted:
     return Mounted(StreamableHTTPASGIApp(sessions), sessions.run)
 
 
-# -- tools ---------------------------------------------------------------------------------------
-
-
 def _always(result: T) -> Callable[[Context, Page], Awaitable[T]]:
     async def answer(_: Context, __: Page) -> T:
         return result
@@ -172,58 +145,41 @@ def _always(result: T) -> Callable[[Context, Page], Awaitable[T]]:
 
 async def _call_tool(context: Context, params: types.CallToolRequestParams) -> Result:
     """Do what an agent wants; what is wrong with it is told to the agent."""
-    tool = TOOLS.get(params.name)
+    tool = tools.TOOLS.get(params.name)
     if tool is None:
-        names = ", ".join(TOOLS)
+        names = ", ".join(tools.TOOLS)
         raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name}; there are {names}")
     try:
-        return await _do(context, params, tool.read(params.arguments))
+        wanted = tool.read(params.arguments)
+        if isinstance(wanted, tools.Look):
+            forms = context.lifespan_context
+            return _data(await forms.do(forms.service.look, wanted, client_of(context)))
+        return await _do(context, params, wanted)
     except QuandaryError as error:
         return types.CallToolResult(content=[_text(str(error))], is_error=True)
 
 
-async def _do(context: Context, params: types.CallToolRequestParams, wanted: Wanted) -> Result:
-    forms = context.lifespan_context
-    service, client = forms.service, client_of(context)
-    if isinstance(wanted, Checking | Listing | Looking | Recalling):
-        return _data(await forms.do(service.look, wanted, client))
+async def _do(
+    context: Context, params: types.CallToolRequestParams, wanted: tools.Wanted
+) -> Result:
+    forms, client = context.lifespan_context, client_of(context)
     if client.in_rounds and params.request_state is not None:
         back = await forms.take_back(client, params.request_state, params.input_responses)
-        return await _show_next(forms, client, *back)
-    if isinstance(wanted, Proposing):
-        state = await forms.do(service.propose, wanted, client)
-    elif isinstance(wanted, Advising):
-        state = await forms.do(service.advise, wanted, client)
-    elif not isinstance(wanted, Following):
-        state = await forms.do(service.begin, wanted, client)
+        shown = forms.show_next(client, *back)
     else:
-        state = await forms.do(service.find, wanted.run, client)
-        if state.deed is not None:  # somebody was interrupted on the way
-            state = await forms.do(lambda: service.record(state.run, None, client, to=None))
-        if wanted.wait:
-            state = await forms.wait_for_news(client, state, wanted.wait)
-            return await _tell(forms, Standing(state), client)
-    if client.in_rounds:
-        return await _show_next(forms, client, Standing(state, answered=True), 0)
-    return await _tell(forms, await forms.converse(context, client, state), client)
-
-
-async def _show_next(forms: Forms, client: Client, standing: Standing, turn: int) -> Result:
-    """The next form, if there is one to show; else where the run stands."""
-    if standing.answered and is_showable(standing.state, client):
-        if turn and asks_back(standing.state):
-            standing = Standing(standing.state, ASKED_BACK)
-        elif turn < ROUNDS:
-            return forms.hand_out(client, standing.state, turn + 1)
+        state = await forms.do(forms.service.do, wanted, client)
+        if isinstance(wanted, tools.Following) and wanted.wait:
+            shown = Standing(await forms.wait_for_news(client, state, wanted.wait))
+        elif client.in_rounds:
+            shown = forms.show_next(client, Standing(state, answered=True), 0)
         else:
-            standing = Standing(standing.state, MORE_TO_ASK)
-    return await _tell(forms, standing, client)
+            shown = await forms.converse(context, client, state)
+    return await _tell(forms, shown, client) if isinstance(shown, Standing) else shown
 
 
-def client_of(context: Context) -> Client:
-    """The client, as it described itself. One that names no kind of form shows the usual kind.
-
-    One that calls itself by the name of a user has none: whoever it is for, it is not that user.
+def client_of(context: Context) -> tools.Client:
+    """The client, as it described itself. One that names no kind of form shows the usual kind. One
+    that calls itself by the name of a user has none: whoever it is for, it is not that user.
     """
     session = context.session
     told = session.client_capabilities.elicitation if session.client_capabilities else None
@@ -232,7 +188,7 @@ def client_of(context: Context) -> Client:
     scope = getattr(context.request, "scope", {})  # of the request, where it came over HTTP
     known = scope.get("state", {})
     name = info.name[:80] if info is not None else ""
-    return Client(
+    return tools.Client(
         name="" if "is_taken" in known and known["is_taken"](name) else name,
         forms=told is not None and (told.form is not None or told.url is None),
         titled=is_version_at_least(version, "2025-11-25"),
@@ -242,10 +198,7 @@ def client_of(context: Context) -> Client:
     )
 
 
-# -- what an agent is told -----------------------------------------------------------------------
-
-
-async def _tell(forms: Forms, standing: Standing, client: Client) -> types.CallToolResult:
+async def _tell(forms: Forms, standing: Standing, client: tools.Client) -> types.CallToolResult:
     """The state as the command line prints it, and a sentence on what to do with it."""
     state = await forms.do(forms.service.hand_over, standing.state, client)
     data = await forms.do(encode_state, forms.service.store, state)
@@ -253,7 +206,7 @@ async def _tell(forms: Forms, standing: Standing, client: Client) -> types.CallT
     return _data(data, then.replace("{run}", standing.state.run))
 
 
-def _then(forms: Forms, state: State, client: Client) -> str:
+def _then(forms: Forms, state: State, client: tools.Client) -> str:
     if state.status == "done" or (state.status == "failed" and state.flow == "walk"):
         return ""
     if state.status != "waiting":
@@ -281,9 +234,6 @@ def _data(data: bytes, then: str = "") -> types.CallToolResult:
 
 def _text(text: str) -> types.TextContent:
     return types.TextContent(type="text", text=text)
-
-
-# -- resources and prompts -----------------------------------------------------------------------
 
 
 async def _list_resources(context: Context, _: Page) -> types.ListResourcesResult:

@@ -32,8 +32,7 @@ from pydantic import ValidationError
 from quandary.desk import returns
 from quandary.desk.drafts import extra_labels
 from quandary.desk.returns import kind_of, text_of
-from quandary.desk.sheets import Sheet, make_sheets, one_line, shorten
-from quandary.desk.values import check_values
+from quandary.desk.sheets import Sheet, check_values, make_sheets, one_line, shorten
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.flows.proposals import SECONDS
 from quandary.model.asks import Answer, Ask, Field, Note, Outcome, Question, Reply
@@ -53,8 +52,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 CHOICE, WORDS, COMMENT, VALUE = "answer", "other", "comment", "value"
 _EMPTY = Outcome("dismissed", "the form came back empty")
-INSTANT = 0.5
-"""Sooner than this, in seconds, no person has read a form."""
+INSTANT = 0.5  # sooner than this, in seconds, no person has read a form
 _MENU = "Other… — leave the line for your own words empty to see what else there is"
 _LEFT_OUT = "Leave it out — back to the menu"
 
@@ -66,13 +64,9 @@ class Came(NamedTuple):
     notes: tuple[Note, ...] = ()
 
 
-# -- out -----------------------------------------------------------------------------------------
-
-
 def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> Form:
-    """The form of an Ask, below what has been noted since the one before.
-
-    Clients from before 2025-11-25 know no titled choices and cannot let anybody tick several.
+    """The form of an Ask, below what has been noted since the one before. Clients from before
+    2025-11-25 know no titled choices and cannot let anybody tick several.
     """
     fields: dict[str, Any] = {}
     for number, sheet in enumerate(make_sheets(ask, inputs=True), 1):
@@ -158,9 +152,6 @@ def _line(title: str, description: str) -> dict[str, Any]:
     return {"type": "string", "title": title, "description": description}
 
 
-# -- back ----------------------------------------------------------------------------------------
-
-
 def read_form(
     ask: Ask,
     action: Literal["accept", "decline", "cancel"],
@@ -198,10 +189,9 @@ def _read_fields(ask: Ask, content: Mapping[str, Any]) -> Came:
 def _entry(
     question: Question, content: Mapping[str, Any], number: int
 ) -> dict[str, Any] | Note | None:
-    """The answer in the fields of a question, if there is one; or why it cannot be told.
-
-    A comment alone is what the person has to say. To go on with nothing ticked, where something
-    was ticked on pages before, is to choose just that.
+    """The answer in the fields of a question, if there is one; or why it cannot be told. A comment
+    alone is what the person has to say. To go on with nothing ticked, where something was ticked on
+    pages before, is to choose just that.
     """
     given = {one.name: content.get(field(f"{VALUE}_{one.name}", number)) for one in question.fields}
     values = {name: value for name, value in given.items() if value is not None}
@@ -244,20 +234,12 @@ def _text(content: Mapping[str, Any], name: str) -> str:
     return text_of(content.get(name), name)
 
 
-# -- forms that are out --------------------------------------------------------------------------
-
-THREADS = 32
-"""Of calls at once."""
-ROUNDS = 10
-"""Forms that one call shows; clients stop after as many."""
-LOOK = 0.25
-"""How often, in seconds, a run is looked at that something may happen to."""
-PULSE = 15.0
-"""How often, in seconds, a client is told that the call is still alive."""
-KEPT = 1000
-"""Forms that are remembered while they are out; the oldest are forgotten first."""
-FIELD = "ask"
-"""The name of the form among the inputs that a client is asked for."""
+THREADS = 32  # of calls at once
+ROUNDS = 10  # forms that one call shows; clients stop after as many
+LOOK = 0.25  # how often, in seconds, a run is looked at that something may happen to
+PULSE = 15.0  # how often, in seconds, a client is told that the call is still alive
+KEPT = 1000  # forms that are remembered while they are out; the oldest are forgotten first
+FIELD = "ask"  # the name of the form among the inputs that a client is asked for
 
 READING = SECONDS + 15
 """How long, in seconds, a form waits for an agent that reads it, and for its program to start."""
@@ -312,8 +294,6 @@ class Forms:
     async def do(self, work: Callable[..., T], *arguments: object) -> T:
         """Do something that may take a while, or wait for the store, and keeps nobody else."""
         return await anyio.to_thread.run_sync(partial(work, *arguments), limiter=self._threads)
-
-    # -- a form within a call --------------------------------------------------------------------
 
     async def converse(self, context: Context, client: Client, state: State) -> Standing:
         """Show what waits, and what comes after it, until there is nothing or nobody to ask."""
@@ -376,8 +356,6 @@ class Forms:
             return await self.do(self._note, shown, _explain(error), client)
         return await self._take(shown, result, client)
 
-    # -- a form between calls --------------------------------------------------------------------
-
     def hand_out(self, client: Client, state: State, turn: int) -> types.InputRequiredResult:
         """The form as a result, with which the client calls again."""
         token = secrets.token_urlsafe(16)
@@ -392,10 +370,7 @@ class Forms:
     async def take_back(
         self, client: Client, request_state: str, responses: types.InputResponses | None
     ) -> tuple[Standing, int]:
-        """What came of a form that was handed out, and how many there have been.
-
-        Each is taken once: one that nobody knows, or that came before, records nothing.
-        """
+        """What came of a form that was handed out, taken once, and how many there were."""
         state = json.loads(request_state)  # as we sealed it
         shown = self._shown.pop(state["form"], None)
         if shown is None:
@@ -407,7 +382,17 @@ class Forms:
             return await self.do(self._note, shown, lost, client), shown.turn
         return await self._take(shown, result, client), shown.turn
 
-    # -- what came back --------------------------------------------------------------------------
+    def show_next(
+        self, client: Client, standing: Standing, turn: int
+    ) -> Standing | types.InputRequiredResult:
+        """The next form, if there is one to show; else where the run stands."""
+        if not standing.answered or not is_showable(standing.state, client):
+            return standing
+        if turn and asks_back(standing.state):
+            return Standing(standing.state, ASKED_BACK)
+        if turn >= ROUNDS:
+            return Standing(standing.state, MORE_TO_ASK)
+        return self.hand_out(client, standing.state, turn + 1)
 
     async def _take(self, shown: Shown, result: types.ElicitResult, client: Client) -> Standing:
         """Record what came back, and wait where an agent reads it first."""
@@ -446,13 +431,8 @@ class Forms:
             return Standing(self.service.see(shown.run, client), TOO_LATE)
         return Standing(state, CLOSED if outcome.kind == "dismissed" else "")
 
-    # -- waiting ---------------------------------------------------------------------------------
-
     async def wait_for_news(self, client: Client, state: State, seconds: float) -> State:
-        """The state once the run has come to something new, or when the time is up.
-
-        What agents do on the way there is nothing that anybody has to hear of.
-        """
+        """The state once the run has come to something new, or when the time is up."""
         until = anyio.current_time() + seconds
         store = self.service.store
         while anyio.current_time() < until:
@@ -483,10 +463,9 @@ def _place(context: Context, state: State) -> tuple[int, str, str]:
 
 
 def is_showable(state: State, client: Client) -> bool:
-    """Whether the question that waits can be shown to somebody at this client.
-
-    What only a person themselves may answer is not shown where an agent is in between, and an
-    advisory question is text, which the agent shows.
+    """Whether the question that waits can be shown to somebody at this client. What only a person
+    themselves may answer is not shown where an agent is in between, and an advisory question is
+    text, which the agent shows.
     """
     ask = state.ask
     return client.forms and ask is not None and not ask.require and ask.kind != "advisory"

@@ -20,14 +20,7 @@ from quandary.desk import reply as replies
 from quandary.desk.authority import Caller, Scope, find_run, may, project_seen, require_may
 from quandary.desk.begin import Asking, Gating, Showing, Splitting, Walking
 from quandary.desk.decisions import find_decisions
-from quandary.desk.state import (
-    conceal,
-    encode_runs,
-    encode_state,
-    end_what_expired,
-    hand_over,
-    look,
-)
+from quandary.desk.state import conceal, encode_runs, encode_state, end_what_expired, hand_over
 from quandary.desk.timeline import events
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats import rules, sources
@@ -39,7 +32,6 @@ from quandary.model.text import printable
 from quandary.settings.files import markdown_files, read_text
 
 if TYPE_CHECKING:
-    from quandary.desk import begin
     from quandary.desk.plans import Agents
     from quandary.desk.walks import Walks
     from quandary.formats.rules import Checked
@@ -50,18 +42,13 @@ if TYPE_CHECKING:
 class Client(NamedTuple):
     """The client at the other end."""
 
-    name: str = ""
-    """What it calls itself."""
-    forms: bool = False
-    """It can show somebody a form."""
-    titled: bool = True
-    """Its forms have titled choices, and lists to tick."""
+    name: str = ""  # what it calls itself
+    forms: bool = False  # it can show somebody a form
+    titled: bool = True  # its forms have titled choices, and lists to tick
     in_rounds: bool = False
     """It calls again with what was filled in; else it is sent the form during the call."""
-    is_user: bool = False
-    """What it sent came with a login, or with a user's own token."""
-    session: str = ""
-    """What it and this server call their conversation, where that has a name."""
+    is_user: bool = False  # what it sent came with a login, or with a user's own token
+    session: str = ""  # what it and this server call their conversation, where that has a name
 
 
 class Service(NamedTuple):
@@ -84,42 +71,41 @@ class Service(NamedTuple):
         is_user = self.is_user or client.is_user
         return Caller("agent", "mcp", client.name, self.scope, is_user)
 
-    def begin(self, wanted: begin.Wanted, client: Client) -> State:
-        """Begin a run, and have agents called where they come first."""
-        showing = Showing(host="codex" if "codex" in client.name.casefold() else "claude")
-        caller = self.caller(client)
-        beginning = desk.prepare(self.store, caller, wanted, showing, self.agents)
-        expires = wanted.expires if isinstance(wanted, Asking) else ""
-        asker = Asker(client.name, client.session, wanted.by)
-        state = desk.begin(self.store, caller, beginning, showing, expires=expires, asker=asker)
-        return self._follow(caller, state)
-
     def record(self, run: str, reply: Reply | None, client: Client, *, to: str | None) -> State:
         """Record a reply, and have agents called where they are next."""
         caller = self.caller(client)
         return self._follow(caller, replies.record_reply(self.store, caller, run, reply, to=to))
 
-    def propose(self, wanted: Proposing, client: Client) -> State:
-        """Have the person asked whether their words mean an option."""
-        caller = self.caller(client)
-        run, to = find_run(self.store, caller, wanted.run), wanted.to or None
-        said = (wanted.words, wanted.proposed, to)
-        return self._follow(caller, replies.propose(self.store, caller, run, *said))
-
-    def advise(self, wanted: Advising, client: Client) -> State:
-        """Answer what the person asked, and have the question asked again."""
-        caller = self.caller(client)
-        run = find_run(self.store, caller, wanted.run)
-        offers = tuple(sources.extras(wanted.options, "options") or ())
-        state = replies.advise(self.store, caller, run, wanted.text, offers, wanted.to or None)
-        return conceal(self.store, caller, state)
+    def do(self, wanted: Wanted, client: Client) -> State:
+        """Do what an agent wants of a run: begin, propose, advise or resume it."""
+        store, caller = self.store, self.caller(client)
+        if isinstance(wanted, Asking | Splitting | Gating | Walking):
+            showing = Showing(host="codex" if "codex" in client.name.casefold() else "claude")
+            beginning = desk.prepare(store, caller, wanted, showing, self.agents)
+            expires = wanted.expires if isinstance(wanted, Asking) else ""
+            asker = Asker(client.name, client.session, wanted.by)
+            state = desk.begin(store, caller, beginning, showing, expires=expires, asker=asker)
+            return self._follow(caller, state)
+        run = find_run(store, caller, wanted.run)
+        if isinstance(wanted, Proposing):
+            said = (wanted.words, wanted.proposed, wanted.to or None)
+            return self._follow(caller, replies.propose(store, caller, run, *said))
+        if isinstance(wanted, Advising):
+            offers = tuple(sources.extras(wanted.options, "options") or ())
+            state = replies.advise(store, caller, run, wanted.text, offers, wanted.to or None)
+            return conceal(store, caller, state)
+        state = self.see(run, client)
+        if state.deed is None:
+            return state
+        return self.record(run, None, client, to=None)  # somebody was interrupted on the way
 
     def note(
         self, run: str, what: Note | Outcome, client: Client, *, to: str | None = None
     ) -> State:
         """Keep something that is no answer."""
         caller = self.caller(client)
-        return conceal(self.store, caller, runs.note(self.store, run, what, to=to, **caller.source))
+        noted = runs.note(self.store, run, what, to=to, **caller.source)
+        return conceal(self.store, caller, noted.state)
 
     def _follow(self, caller: Caller, state: State) -> State:
         replies.follow(caller, state, self.walks)
@@ -135,19 +121,19 @@ class Service(NamedTuple):
 
     def see(self, run: str, client: Client) -> State:
         """Where a run stands that a client knows."""
-        return look(self.store, self.caller(client), run)
+        return conceal(self.store, self.caller(client), runs.look(self.store, run))
 
-    def look(self, wanted: Checking | Listing | Looking | Recalling, client: Client) -> bytes:
+    def look(self, wanted: Look, client: Client) -> bytes:
         """What an agent only wants to see, as JSON."""
-        if isinstance(wanted, Recalling):
-            project = project_seen(self.caller(client))
-            found = find_decisions(self.store, project, wanted.words, limit=wanted.limit)
-            return msgspec.json.encode({"decisions": found})
         if isinstance(wanted, Checking):
             return self.check(wanted, client)
         if isinstance(wanted, Listing):
             return self.runs(wanted, client)
-        return self.history(wanted.run, client)
+        if isinstance(wanted, Looking):
+            return self.history(wanted.run, client)
+        project = project_seen(self.caller(client))
+        found = find_decisions(self.store, project, wanted.words, limit=wanted.limit)
+        return msgspec.json.encode({"decisions": found})
 
     def history(self, run: str, client: Client) -> bytes:
         """The state of a run and everything that happened to it, as JSON."""
@@ -178,10 +164,7 @@ class Service(NamedTuple):
         return self.report(rules.check_files(found))
 
 
-# -- tools ---------------------------------------------------------------------------------------
-
-LONGEST_WAIT = 50.0
-"""In seconds: many clients give a call up after a minute."""
+LONGEST_WAIT = 50.0  # in seconds: many clients give a call up after a minute
 MOST_RUNS = 500
 
 RunName = Annotated[str, Meta(description="The run's name, or how it begins.")]
@@ -261,19 +244,8 @@ class Advising(Struct, forbid_unknown_fields=True):
     to: Annotated[str, Meta(description="The key of the question, where several wait.")] = ""
 
 
-Wanted = (
-    Asking
-    | Splitting
-    | Gating
-    | Walking
-    | Proposing
-    | Advising
-    | Checking
-    | Listing
-    | Looking
-    | Recalling
-    | Following
-)
+Look = Checking | Listing | Looking | Recalling
+Wanted = desk.Wanted | Proposing | Advising | Following
 
 
 class Tool(NamedTuple):
@@ -281,7 +253,7 @@ class Tool(NamedTuple):
 
     name: str
     title: str
-    wanted: type[Wanted]
+    wanted: type[Wanted | Look]
     looks_only: bool = False
 
     def describe(self) -> types.Tool:
@@ -308,7 +280,7 @@ class Tool(NamedTuple):
             annotations=hints,
         )
 
-    def read(self, arguments: dict[str, Any] | None) -> Wanted:
+    def read(self, arguments: dict[str, Any] | None) -> Wanted | Look:
         """What an agent wants; it is told what does not fit."""
         try:
             return msgspec.convert(arguments or {}, self.wanted)
@@ -334,12 +306,9 @@ TOOLS = {
 }
 
 
-# -- what a client can read ----------------------------------------------------------------------
-
 TREES, RUNS = "quandary://trees/", "quandary://runs/"
 MARKDOWN, JSON = "text/markdown", "application/json"
-MOST = 200
-"""Trees, and runs, that are listed; templates reach all of them."""
+MOST = 200  # trees, and runs, that are listed; templates reach all of them
 
 RELAY = types.Prompt(
     name="relay",

@@ -20,15 +20,14 @@ from typing import TextIO
 from msgspec.structs import replace
 
 from quandary.desk.drafts import CLOSED, INTERRUPTED, NOTHING_TYPED, Draft, extra_labels
-from quandary.desk.values import tell_fields
+from quandary.desk.sheets import tell_fields
 from quandary.errors import QuandaryError
 from quandary.model.asks import Answer, Ask, Outcome, Question, Reply
 from quandary.model.text import printable
 
 NO_TERMINAL = "there is no terminal here; use --via relay"
 FILL = "To change a value, type it as `name: value` first."
-WIDEST = 100
-"""Lines with more cells than this are hard to read, however wide the terminal is."""
+WIDEST = 100  # lines with more cells than this are hard to read, however wide the terminal is
 WAITS = "Not answered. The question still waits."
 
 _NUMBERS = re.compile(r"#?(\d+)[.)]?(?:(?:\s*,\s*|\s+|\s*(?:,\s*)?(?:and|&)\s+)#?(\d+)[.)]?)*")
@@ -95,7 +94,8 @@ def numbered(ask: Ask, *, lines_in: Iterable[str], out: TextIO) -> Reply | Outco
         except KeyboardInterrupt:
             why = INTERRUPTED
         if draft.answer is None:
-            _say(out, "", WAITS)
+            unsent = "1 answer was" if len(answers) == 1 else f"{len(answers)} answers were"
+            _say(out, "", *([f"{unsent} not sent, and not kept."] if answers else []), WAITS)
             return Outcome("dismissed", why)
         answers.append(draft.answer)
         _say(out, draft.record(), "")
@@ -103,7 +103,6 @@ def numbered(ask: Ask, *, lines_in: Iterable[str], out: TextIO) -> Reply | Outco
 
 
 def _introduce(ask: Ask, out: TextIO) -> None:
-    """What is to be known before the questions."""
     preamble = replace(ask.preamble, extras=()).text  # they stand below each question
     _say(out, *(printable(n.text) for n in ask.notes if n.text.strip() not in preamble))
     _say(out, *_plain(preamble, _width(out)), "")
@@ -176,10 +175,10 @@ def _say(out: TextIO, *lines: str) -> None:
 
 
 def _plain(text: str, width: int) -> list[str]:
-    """Markdown without colours; as it was written where rich, which is an extra, is not there."""
-    if find_spec("rich") is None:
+    """Markdown without colours; as it was written where textual, an extra, is not there."""
+    if find_spec("textual") is None:
         return [printable(line) for line in text.strip().split("\n")]
-    from quandary.doors.terminal.markdown import lay_out  # noqa: PLC0415 - see above
+    from quandary.doors.terminal.box import lay_out  # noqa: PLC0415 - see above
 
     return ["".join(one.text for one in line).rstrip() for line in lay_out(text, width)]
 
@@ -189,10 +188,7 @@ def _width(out: TextIO) -> int:
 
 
 def _can_draw(screen: TextIO) -> bool:
-    """Whether the box can be drawn: textual is there and draws on standard error.
-
-    It needs the main thread, for the signals of a terminal, and an event loop of its own there.
-    """
+    """Whether the box can be drawn: with textual, on standard error, in the main thread."""
     plain = os.environ.get("TERM", "dumb") in ("", "dumb")
     if plain or screen is not sys.stderr or find_spec("textual") is None:
         return False

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Heading, Markdown
+from rich.text import Text
+from rich.theme import Theme
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from quandary.desk.drafts import CLOSED, INTERRUPTED, Draft
-from quandary.doors.terminal import WIDEST, painting
-from quandary.model.asks import MORE, Ask, Outcome, Reply
+from quandary.desk.drafts import CLOSED, INTERRUPTED, Draft, extra_labels
+from quandary.doors.terminal import WIDEST
+from quandary.model.asks import MORE, Ask, Outcome, Question, Reply
 from quandary.model.text import as_text, printable
 
 if TYPE_CHECKING:
+    from rich.segment import Segment
     from textual import events
 
     from quandary.reading import Mode
 
 _HELP = Path(__file__).with_name("help.md")
-NARROW = 56
-"""Below this many columns there is no frame, and the line of keys is short."""
-LOW = 20
-"""Below this many rows there are no empty ones."""
+NARROW = 56  # below this many columns there is no frame, and the line of keys is short
+LOW = 20  # below this many rows there are no empty ones
 
 
 class Line(Input):
@@ -40,10 +45,7 @@ class Line(Input):
         event.stop()
 
     async def _on_key(self, event: events.Key) -> None:
-        """Keys count in their order: what is typed ahead behind an Enter is for what it leads to.
-
-        A second Enter does nothing to a list.
-        """
+        """Keys count in their order: what is typed behind an Enter is for what it leads to."""
         here = self.screen.focused is self
         if event.key == "enter":
             event.stop()
@@ -74,15 +76,12 @@ class Box(App[Reply | Outcome]):
         self.ask = ask
         mode: Mode = "plain" if ask.kind == "advisory" else "strict"
         self.drafts = [Draft(question, mode) for question in ask.questions]
-        self.at = 0
-        """The question that is shown; behind the last one stands the review."""
+        self.at = 0  # the question that is shown; behind the last one stands the review
         self.warning = ""
         self.helping = False
         self.leaving = False
         self.only_shown = False
         self._drawn: dict[Static, Content] = {}
-
-    # -- what is shown ---------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
         """The preamble, then the question in its frame, then the keys."""
@@ -147,7 +146,6 @@ class Box(App[Reply | Outcome]):
 
     @property
     def _width(self) -> int:
-        """The columns between frame and scroll bar."""
         return min(self.size.width, WIDEST) - (3 if self.narrow else 7)
 
     @property
@@ -180,11 +178,9 @@ class Box(App[Reply | Outcome]):
 
     @property
     def _fields(self) -> list[Line]:
-        """The lines for the values, in the order of the fields."""
         return list(self.query(".field").results(Line))
 
     async def _show_fields(self, draft: Draft) -> None:
-        """A line for each value, with what stands in it."""
         fields, now = draft.question.fields, draft.question.values | draft.typed
         for line in self._fields[len(fields) :]:
             await line.parent.remove()  # type: ignore[union-attr]  # its row
@@ -194,9 +190,8 @@ class Box(App[Reply | Outcome]):
             row = Horizontal(Static(classes="mark", markup=False), line, classes="line")
             await self.query_one("#fields").mount(row)
         for field, line in zip(fields, self._fields, strict=True):
-            line.query_ancestor(Horizontal).query_one(Static).update(
-                f"    {printable(field.label)}: "
-            )
+            mark = line.query_ancestor(Horizontal).query_one(Static)
+            mark.update(f"    {printable(field.label)}: ")
             line.value = printable(as_text(now.get(field.name)))
 
     def _refocus(self) -> None:
@@ -205,14 +200,13 @@ class Box(App[Reply | Outcome]):
         self.set_focus(self._words if typing else None)
 
     def _paint(self) -> None:
-        """Bring every part up to date with the draft at hand."""
         draft = self.draft
         asking = draft is not None and not self.helping
         self.screen.set_class(self.narrow, "-narrow")
         self.screen.set_class(self.size.height < LOW, "-low")
-        self._draw("#preamble", painting.preamble(self.ask, draft, self._width))
+        self._draw("#preamble", paint_preamble(self.ask, draft, self._width))
         self.query_one("#about").display = not self.helping
-        self._draw("#strip", painting.strip(self.drafts, self.at, self._width, short=self.narrow))
+        self._draw("#strip", paint_strip(self.drafts, self.at, self._width, short=self.narrow))
         self.query_one("#strip").display = len(self.drafts) > 1 and not self.helping
         for name in ("#text", "#choices", "#other", "#preview", "#extras", "#fields"):
             self.query_one(name).display = asking
@@ -223,9 +217,9 @@ class Box(App[Reply | Outcome]):
         if draft is not None and asking:
             self._paint_question(draft)
         elif self.helping:
-            self._draw("#review", painting.markdown(_HELP.read_text("utf-8"), self._width))
+            self._draw("#review", paint_markdown(_HELP.read_text("utf-8"), self._width))
         else:
-            self._draw("#review", painting.review(self.drafts))
+            self._draw("#review", paint_review(self.drafts))
         self.query_one("#warning").display = bool(self.warning)
         self._draw("#warning", Content.styled(printable(self.warning), "bold"))
         self._draw("#foot", Content(self._keys()))
@@ -240,19 +234,19 @@ class Box(App[Reply | Outcome]):
             static.update(content, layout=drawn is None or _room(drawn) != _room(content))
 
     def _paint_question(self, draft: Draft) -> None:
-        self._draw("#text", painting.question(draft.question))
+        self._draw("#text", paint_question(draft.question))
         for number, row in enumerate(self.query(".row").results(Horizontal)):
             mark, said = row.query(Static).results(Static)
-            self._draw(mark, painting.mark(draft, number))
-            self._draw(said, painting.choice(draft, number))
-        self._draw("#other-mark", painting.mark(draft, draft.other))
+            self._draw(mark, paint_mark(draft, number))
+            self._draw(said, paint_choice(draft, number))
+        self._draw("#other-mark", paint_mark(draft, draft.other))
         self._words.placeholder = draft.hint
         preview = draft.preview() if draft.on_other or draft.words else ""
         self._draw("#preview", Content.styled(printable(preview), "italic"))
         self.query_one("#preview").display = bool(preview)
         extras = draft.question.extras
         if extras:
-            self._draw("#extras", painting.extras(draft.question, self._width))
+            self._draw("#extras", paint_extras(draft.question, self._width))
         self.query_one("#extras").display = bool(extras)
 
     def _keys(self) -> str:
@@ -268,7 +262,7 @@ class Box(App[Reply | Outcome]):
             return "enter next · esc back to the list"
         if self.focused is not None:
             return "enter continue · ↑ back to the list" + ("" if self.narrow else " · ctrl+c quit")
-        return painting.list_keys(
+        return list_keys(
             self.draft,
             batch=len(self.drafts) > 1,
             more_above=self.query_one("#about").max_scroll_y > 0,
@@ -299,8 +293,6 @@ class Box(App[Reply | Outcome]):
         """Fit the new size."""
         if self.query("#frame"):
             self._paint()
-
-    # -- keys ------------------------------------------------------------------------------------
 
     async def on_key(self, event: events.Key) -> None:
         """A key that no line of text has taken."""
@@ -374,18 +366,16 @@ class Box(App[Reply | Outcome]):
                 self.set_focus(line)
                 line.cursor_position = len(line.value)
                 return
+            case key if key.isdecimal() and 0 < int(key) <= draft.other + 1:
+                draft.at = int(key) - 1
+                if not draft.on_other:
+                    await (self._space(draft) if draft.question.multi else self._settle(draft))
             case key if key.isdecimal():
-                await self._digit(draft, int(key) - 1)
+                pass
             case _:
                 self._letter(draft, event.character or "")
         if self.draft is draft:
             self._refocus()
-
-    async def _digit(self, draft: Draft, row: int) -> None:
-        if 0 <= row <= draft.other:
-            draft.at = row
-            if not draft.on_other:
-                await (self._space(draft) if draft.question.multi else self._settle(draft))
 
     async def _space(self, draft: Draft) -> None:
         if not draft.question.multi:
@@ -457,8 +447,6 @@ class Box(App[Reply | Outcome]):
             self._refocus()
         self._paint()
 
-    # -- answers ----------------------------------------------------------------------------------
-
     async def action_turn(self, step: int) -> None:
         """Another question of the batch; the review comes behind the last."""
         if len(self.drafts) > 1 and not self.helping:
@@ -523,3 +511,149 @@ def _size_of_screen() -> Iterator[None]:
 def _room(content: Content) -> tuple[str, int]:
     """What a text needs in width and breaks: its words, and the cursor that stands before it."""
     return content.plain.replace("❯", " "), content.cell_length
+
+
+@lru_cache(maxsize=16)
+def paint_markdown(text: str, width: int) -> Content:
+    """Markdown in the styles of a terminal."""
+    lines = (
+        Text.assemble(*((one.text, one.style or "") for one in line))
+        for line in lay_out(text, width)
+    )
+    return Content("\n").join(Content.from_rich_text(line).rstrip() for line in lines)
+
+
+def paint_preamble(ask: Ask, draft: Draft | None, width: int) -> Content:
+    """What is to be known, without what is said on the items of other questions."""
+    about = ask.preamble
+    blocks: tuple[str, ...] = ()
+    if draft is not None:
+        others = {q.item for q in ask.questions if q.item != draft.question.item}
+        marks = tuple(f"**{item}. " for item in others)
+        blocks = tuple(block for block in about.blocks if not block.startswith(marks))
+    notes = "\n".join(printable(n.text) for n in ask.notes if n.text.strip() not in about.text)
+    text = "\n\n".join(part for part in (about.why, about.context, *blocks) if part)
+    parts = [Content.styled(notes, "dim")] if notes else []
+    parts.append(paint_markdown(text, width))
+    return Content("\n\n").join(parts)
+
+
+def paint_strip(drafts: Sequence[Draft], at: int, width: int, *, short: bool) -> Content:
+    """The questions of the batch, with ticks at those that are answered."""
+    parts: list[Content] = []
+    for number, draft in enumerate(drafts):
+        here = number == at
+        header = draft.question.header
+        if short and not here:
+            header = draft.question.item or header
+        tick = ("✓ ", "ansi_green") if draft.answer else ("○ ", "dim")
+        style = "bold underline" if here else ("" if draft.answer else "dim")
+        parts.append(Content.assemble(tick, (printable(header), style)))
+    send = "bold underline" if at == len(drafts) else "dim"
+    parts.append(Content.assemble(("→ ", "dim"), ("Send", send)))
+    return _flow(parts, width)
+
+
+def _flow(parts: list[Content], width: int) -> Content:
+    """The parts side by side, each kept whole."""
+    rows = [parts[0]]
+    for part in parts[1:]:
+        if rows[-1].cell_length + 3 + part.cell_length <= width:
+            rows[-1] = rows[-1] + Content("   ") + part
+        else:
+            rows.append(part)
+    return Content("\n").join(rows)
+
+
+def paint_question(asked: Question) -> Content:
+    """The question, and whether one or several can be chosen."""
+    parts = [Content(printable(asked.text))]
+    if asked.multi:
+        parts.append(Content.styled("You can choose several.", "not bold dim"))
+    return Content("\n").join(parts)
+
+
+def paint_mark(draft: Draft, row: int) -> Content:
+    """The cursor, the number and the box to tick, as wide in every row."""
+    here = draft.at == row
+    cursor = ("❯ ", "bold ansi_magenta") if here else ("  ", "")
+    typed = bool(draft.question.value) and row == draft.other
+    number = ("" if typed else f"{row + 1} ", "bold" if here else "dim")
+    if not draft.question.multi:
+        return Content.assemble(cursor, number)
+    if row == draft.other:
+        box = "[x] " if draft.words.strip() else "[ ] "
+    elif draft.choices[row].code == MORE:
+        box = "    "
+    else:
+        box = "[x] " if draft.is_ticked(draft.choices[row]) else "[ ] "
+    return Content.assemble(cursor, number, (box, "bold" if "x" in box else ""))
+
+
+def paint_choice(draft: Draft, row: int) -> Content:
+    """The label of a choice and, below it, what it means."""
+    shown, answer = draft.choices[row], draft.answer
+    label = Content.styled(printable(shown.shown), "bold" if draft.at == row else "")
+    if shown.code != MORE:
+        label += Content.styled(f"  {printable(shown.code)}", "dim")
+    if answer is not None and shown.code in answer.picked and not draft.question.multi:
+        label += Content.styled(" ✓", "ansi_green")
+    if not shown.description:
+        return label
+    return Content("\n").join([label, Content.styled(printable(shown.description), "dim")])
+
+
+def paint_extras(asked: Question, width: int) -> Content:
+    """The extras as buttons, each pressed with its letter."""
+    parts = (printable(label).partition(" ") for label in extra_labels(asked))
+    buttons = [Content.assemble((f" {key.strip(':')} ", "reverse"), f" {t}") for key, _, t in parts]
+    return _flow(buttons, width)
+
+
+def paint_review(drafts: Sequence[Draft]) -> Content:
+    """Every answer, before they are sent."""
+    missing = sum(draft.answer is None for draft in drafts)
+    head = f"{missing} not answered yet." if missing else "Send these?"
+    rows = [
+        Content.assemble((f"{number} ", "dim"), (draft.record(), "" if draft.answer else "dim"))
+        for number, draft in enumerate(drafts, 1)
+    ]
+    return Content("\n").join([Content.styled(head, "bold"), Content(""), *rows])
+
+
+def list_keys(draft: Draft, *, batch: bool, more_above: bool, short: bool) -> str:
+    """The keys in the list of choices."""
+    several = draft.question.multi
+    up = ["< back"] if draft.question.above else []
+    if short:
+        return " · ".join([f"↑↓ {'space ' if several else ''}enter", *up, "? help", "q quit"])
+    keys = ["↑↓ move", "space tick" if several else f"1-{draft.other} pick", "enter continue", *up]
+    keys += ["tab next"] if batch else []
+    keys += ["= values"] if draft.question.fields else []
+    keys += ["pgdn scroll"] if more_above else ["c comment"]
+    return " · ".join([*keys, "? help", "q quit"])
+
+
+LONGEST = 100_000  # characters that are laid out; what is behind them, the browser shows
+_THEME = Theme({"markdown.code": "cyan", "markdown.code_block": "cyan", "markdown.link_url": "dim"})
+
+
+class _Heading(Heading):
+    """A heading is a bold line at the left."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        self.text.justify = "left"
+        self.text.stylize("bold")
+        yield self.text
+
+
+class _Markdown(Markdown):
+    elements = {**Markdown.elements, "heading_open": _Heading}  # noqa: RUF012 - as in rich
+
+
+def lay_out(text: str, width: int) -> list[list[Segment]]:
+    """The lines of a text, in their styles, safe to show; its own lines are kept apart."""
+    lines = [printable(line.expandtabs(4)) for line in text[:LONGEST].strip("\n").split("\n")]
+    shown = _Markdown("  \n".join(lines), code_theme="ansi_dark", hyperlinks=False)
+    console = Console(width=width, file=io.StringIO(), theme=_THEME, color_system="standard")
+    return console.render_lines(shown, pad=False)

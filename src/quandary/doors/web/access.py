@@ -12,14 +12,13 @@ from sys import maxsize
 from typing import TYPE_CHECKING, Annotated, Any, cast
 from urllib.parse import urlsplit
 
-from litestar import Request, get, post
-from litestar.connection import ASGIConnection
+from litestar import MediaType, Request, Response, get, post
 from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
 from litestar.enums import RequestEncodingType, ScopeType
 from litestar.exceptions import HTTPException, NotAuthorizedException, PermissionDeniedException
 from litestar.params import FromQuery, PathParameter, SkipValidation
-from litestar.response import Redirect, Template
+from litestar.response import Redirect
 
 from quandary.desk.authority import Caller, Scope, find_run, open_run
 from quandary.doors.web.tokens import (
@@ -44,16 +43,16 @@ if TYPE_CHECKING:
     from quandary.journal.store import Store
 
     Hook = Callable[[str, bytes, Store, Callable[[], bool]], bytes]
-    Connection = ASGIConnection[Any, Any, Any, Any]
+    Headers = dict[bytes, str]
+    """By their names, in small letters; what decides anything is sent once."""
 
+RUN_ID = re.compile(r"^[0-9A-Za-z]{1,26}$")
 RunId = Annotated[
     str,
-    PathParameter(
-        pattern=r"^[0-9A-Za-z]{1,26}$", description="A run's id, or enough of it to be unique."
-    ),
+    PathParameter(pattern=RUN_ID.pattern, description="A run's id, or enough of it to be unique."),
 ]
-Visit = Request[Any, Any, Any]
-"""A request, whatever it carries."""
+Visit = Request[Any, Any, Any]  # a request, whatever it carries
+Page = Response[Any]  # a page that is written already
 
 
 class Glance:
@@ -88,10 +87,8 @@ class Site:
     scope: Scope
     new_code: Callable[[], None] | None = None
     """Prints a code where only somebody at the server's terminal sees it."""
-    walks: Walks | None = None
-    """Resumes runs whose agents have to be asked."""
-    hook: Hook | None = None
-    """Answers a hook of a host, as the command for that does."""
+    walks: Walks | None = None  # resumes runs whose agents have to be asked
+    hook: Hook | None = None  # answers a hook of a host, as the command for that does
 
     @property
     def at_a_glance(self) -> Site:
@@ -128,8 +125,7 @@ class Site:
             raise NotAuthorizedException("the login has ended; log in again")
 
 
-TheSite = SkipValidation[NamedDependency[Site]]
-"""How a page or a request asks for it."""
+TheSite = SkipValidation[NamedDependency[Site]]  # how a page or a request asks for it
 
 Fields = dict[str, list[str]]
 MOST_FIELDS = 500
@@ -143,20 +139,15 @@ def page(
     parts: tuple[str, ...] = (),
     status: int = 200,
     **values: Any,  # noqa: ANN401 - whatever the template shows
-) -> Template:
+) -> Page:
     """A page with what all pages have; or the part that an open page asks for, as it changes."""
-    visitor = site.visitor(request)
-    part = wanted_part(request)
-    return Template(
-        f"{part if part in parts else name}.html",
-        context={
-            "visitor": visitor,
-            "mark": site.keys.form_mark(visitor.session),
-            "here": request.scope["path"],
-            **values,
-        },
-        status_code=status,
-    )
+    visitor, part = site.visitor(request), wanted_part(request)
+    engine: Any = request.app.template_engine
+    template = engine.get_template(f"{part if part in parts else name}.html")
+    mark, here = site.keys.form_mark(visitor.session), request.scope["path"]
+    values |= {"visitor": visitor, "mark": mark, "here": here, "served": site.scope.project}
+    written = template.render(**values)
+    return Response(written, media_type=MediaType.HTML, status_code=status)
 
 
 def wanted_part(request: Visit) -> str:
@@ -165,10 +156,7 @@ def wanted_part(request: Visit) -> str:
 
 
 async def own_form(request: Visit, site: Site) -> Fields:
-    """The fields of a form, if it is one of ours.
-
-    Ours are never in parts, each of which would name an encoding: some take for ever to decode.
-    """
+    """The fields of a form of ours, which is never in parts, each with an encoding of its own."""
     if request.content_type[0] == RequestEncodingType.MULTI_PART:
         raise HTTPException("send the form as application/x-www-form-urlencoded", status_code=415)
     form = await request.form()
@@ -188,11 +176,9 @@ def one(fields: Fields, name: str) -> str:
     return "".join(fields.get(name, []))
 
 
-COOKIE = "quandary"
-"""What cookies are called; behind it stands the server that they are of."""
+COOKIE = "quandary"  # what cookies are called; behind it stands the server that they are of
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-LARGEST_BODY = 1_000_000
-"""In bytes; no answer is longer."""
+LARGEST_BODY = 1_000_000  # in bytes; no answer is longer
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _OPEN = frozenset({"/login", "/healthz", "/readyz"})
 METRICS = "/metrics"
@@ -201,20 +187,11 @@ HOOK = "hook"
 """The name of a hook of the user's own host; it opens nothing else, and a user may have it too."""
 WATCHER = "metrics"
 """The name of whoever comes with the token for the metrics; it opens nothing else."""
-_STATIC = "/static/"
-"""What even a stranger may see, beside those."""
+_STATIC = "/static/"  # what even a stranger may see, beside those
 _FORWARDED = frozenset(
-    {
-        *("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"),
-        *(
-            "x-forwarded-port",
-            "x-forwarded-server",
-            "x-real-ip",
-            "x-client-ip",
-            "x-cluster-client-ip",
-        ),
-        *("x-original-host", "true-client-ip", "cf-connecting-ip", "cf-ray", "cdn-loop"),
-    }
+    b"forwarded via x-forwarded-for x-forwarded-host x-forwarded-proto x-forwarded-port "
+    b"x-forwarded-server x-real-ip x-client-ip x-cluster-client-ip x-original-host true-client-ip "
+    b"cf-connecting-ip cf-ray cdn-loop".split()
 )
 """What says that a request comes through another server, from who knows where."""
 
@@ -224,12 +201,10 @@ class Access:
     """Refuses what does not belong here, and says who the rest is from."""
 
     keys: Keys
-    hosts: frozenset[str]
-    """The names that this server goes by."""
+    hosts: frozenset[str]  # the names that this server goes by
     addresses: bool
     """Whether it also goes by any address: that is no name that a page could point here."""
-    strangers: bool
-    """Whether requests without a login are served: only on this very machine."""
+    strangers: bool  # whether requests without a login are served: only on this very machine
     proxies: tuple[Network, ...] = ()
     """Those that are believed when they say where a request comes from."""
 
@@ -244,53 +219,54 @@ class Access:
 
     async def _look_at(self, scope: AsgiScope) -> None:
         """Look at a request before anything else does."""
-        connection: Connection = ASGIConnection(scope)
         if scope["type"] != ScopeType.HTTP:
             raise PermissionDeniedException("only HTTP is served here")
-        self._require_known_host(connection)
-        _require_small(connection)
-        _require_no_foreign_page(connection, scope["method"])
-        scope["state"]["sender"] = find_sender(
-            connection.client.host if connection.client else "",
-            connection.headers.getall("x-forwarded-for", []),
-            self.proxies,
-        )
-        visitor = await self._visitor(connection)
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        self._require_known_host(headers)
+        _require_small(headers)
+        _require_no_foreign_page(headers, scope["method"])
+        client, told, path = scope["client"], scope["headers"], scope["path"]
+        ways = [value.decode("latin-1") for name, value in told if name == b"x-forwarded-for"]
+        sender = find_sender(client[0] if client else "", ways, self.proxies)
+        is_direct = _FORWARDED.isdisjoint(headers)
+        visitor = await self._visitor(scope, headers, sender, near=is_direct and sender in LOOPBACK)
         if scope["method"] not in _SAFE:
-            _require_own_page(connection, visitor)
+            _require_own_page(headers, visitor)
         known = visitor.session is not None or bool(visitor.bearer)
-        near = self.strangers and not _is_forwarded(connection)
-        path = scope["path"]
+        near = self.strangers and is_direct
         if not known and not near and path not in _OPEN and not path.startswith(_STATIC):
             raise NotAuthorizedException(
                 "log in with the code that `quandary serve` prints, or send a token",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        scope["state"]["visitor"] = visitor
-        scope["state"]["is_user"] = self.keys.is_user(visitor)
-        scope["state"]["is_taken"] = self.keys.is_taken
+        scope["state"] |= {
+            "sender": sender,
+            "visitor": visitor,
+            "is_user": self.keys.is_user(visitor),
+            "is_taken": self.keys.is_taken,
+        }
 
-    def _require_known_host(self, connection: Connection) -> None:
+    def _require_known_host(self, headers: Headers) -> None:
         """A page elsewhere can point a name of its own at this server; it cannot name ours."""
-        name = name_of(connection.headers.get("host", ""))
+        name = name_of(headers.get(b"host", ""))
         if name not in self.hosts and not (self.addresses and _is_address(name)):
             raise HTTPException(
                 "this server has another name; add it to hosts in [serve]", status_code=421
             )
 
-    async def _visitor(self, connection: Connection) -> Visitor:
-        kind, _, secret = connection.headers.get("authorization", "").partition(" ")
+    async def _visitor(
+        self, scope: AsgiScope, headers: Headers, sender: str, *, near: bool
+    ) -> Visitor:
+        kind, _, secret = headers.get(b"authorization", "").partition(" ")
         if kind.casefold() != "bearer":
-            cookie = connection.cookies.get(COOKIE + self.keys.server, "")
+            cookies: dict[str, str] = Visit(scope).cookies if b"cookie" in headers else {}
+            cookie = cookies.get(COOKIE + self.keys.server, "")
             return Visitor(session=self.keys.unseal(cookie) if cookie else None)
-        sender = connection.scope["state"]["sender"]
         await wait_for_turn(self.keys, "token", sender, secret)
-        name = self.keys.bearer(secret)
-        if name is None and connection.scope["path"] == METRICS and self.keys.watches(secret):
+        name, path = self.keys.bearer(secret), scope["path"]
+        if name is None and path == METRICS and self.keys.watches(secret):
             name = WATCHER
-        near = sender in LOOPBACK and not _is_forwarded(connection)
-        called = near and connection.scope["path"].startswith(HOOKS)
-        is_hook = called and self.keys.is_hook(secret)
+        is_hook = near and path.startswith(HOOKS) and self.keys.is_hook(secret)
         name = HOOK if is_hook else name
         if name is None:
             self.keys.failed("token", sender)
@@ -299,13 +275,9 @@ class Access:
         return Visitor(bearer=name, is_hook=is_hook)
 
 
-def _is_forwarded(connection: Connection) -> bool:
-    return not _FORWARDED.isdisjoint(map(str.lower, connection.headers))
-
-
-def _require_small(connection: Connection) -> None:
+def _require_small(headers: Headers) -> None:
     """Refuse what says that it is too large before any of it is read."""
-    said = connection.headers.get("content-length", "0")
+    said = headers.get(b"content-length", "0")
     if not said.isascii() or not said.isdigit() or int(said[:20]) > LARGEST_BODY:
         raise HTTPException(
             f"the request is too large; at most {LARGEST_BODY:,} bytes are allowed",
@@ -326,25 +298,25 @@ async def wait_for_turn(keys: Keys, kind: Kind, sender: str, secret: str) -> Non
         await asyncio.sleep(seconds)
 
 
-def _require_no_foreign_page(connection: Connection, method: str) -> None:
+def _require_no_foreign_page(headers: Headers, method: str) -> None:
     """A page elsewhere may lead to ours, and has no other business here."""
-    site = connection.headers.get("sec-fetch-site", "none")
-    followed = method == "GET" and connection.headers.get("sec-fetch-mode") == "navigate"
-    shown = connection.headers.get("sec-fetch-dest", "document") == "document"
-    if site not in ("same-origin", "none") and not (followed and shown):
+    if headers.get(b"sec-fetch-site", "none") in ("same-origin", "none"):
+        return
+    followed = method == "GET" and headers.get(b"sec-fetch-mode") == "navigate"
+    if not followed or headers.get(b"sec-fetch-dest", "document") != "document":
         raise PermissionDeniedException("the request came from a page of another site")
 
 
-def _require_own_page(connection: Connection, visitor: Visitor) -> None:
+def _require_own_page(headers: Headers, visitor: Visitor) -> None:
     """What changes something comes from our own pages, or with a token that no page knows."""
     if visitor.bearer:
         return
-    origin, host = connection.headers.get("origin"), connection.headers.get("host", "")
+    origin, host = headers.get(b"origin"), headers.get(b"host", "")
     scheme, _, rest = (origin or "").partition("://")
     own = scheme in ("http", "https") and rest.casefold() == host.casefold()
     if origin is not None and not own:
         raise PermissionDeniedException("the request came from a page of another site")
-    fetched = connection.headers.get("sec-fetch-site") == "same-origin"
+    fetched = headers.get(b"sec-fetch-site") == "same-origin"
     if visitor.session is not None and not own and not fetched:
         raise PermissionDeniedException(
             "a request with a login has to come from our own pages; send a token instead"
@@ -390,22 +362,20 @@ def _cookie(request: Visit, site: Site, value: str, seconds: int) -> Cookie:
 
 
 @get("/login", sync_to_thread=False, include_in_schema=False)
-def login_form(request: Visit, site: TheSite, to: FromQuery[str] = "/") -> Template:
+def login_form(request: Visit, site: TheSite, to: FromQuery[str] = "/") -> Page:
     """Where a code or a token is typed. Whoever opens it gets a code, on the server's terminal."""
     if site.new_code is not None and not site.keys.has_code:
         site.new_code()
     return _login_page(request, site, way_back(to))
 
 
-def _login_page(
-    request: Visit, site: Site, to: str, problem: str = "", status: int = 200
-) -> Template:
+def _login_page(request: Visit, site: Site, to: str, problem: str = "", status: int = 200) -> Page:
     codes = site.new_code is not None
     return page(request, site, "login", problem=problem, to=to, codes=codes, status=status)
 
 
 @post("/login", status_code=303, include_in_schema=False)
-async def log_in(request: Visit, site: TheSite) -> Template | Redirect:
+async def log_in(request: Visit, site: TheSite) -> Page | Redirect:
     """Open a login for a person."""
     fields = await own_form(request, site)
     to = way_back(one(fields, "to"))

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from litestar import MediaType, Response, Router, get, post
@@ -15,6 +15,7 @@ from litestar.exceptions import NotFoundException, PermissionDeniedException
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.params import FromPath, FromQuery, HeaderParameter, JSONBody, QueryParameter
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from quandary.desk import begin, permits
 from quandary.desk import reply as replies
@@ -22,13 +23,19 @@ from quandary.desk.authority import Caller, project_seen
 from quandary.desk.begin import Asking, Permitting, Showing, digest_of
 from quandary.desk.drafts import meaning
 from quandary.desk.state import conceal, describe_state, hand_over, look
-from quandary.doors.web.access import RunId, Site, TheSite, Visit
+from quandary.doors.web.access import RUN_ID, RunId, Site, TheSite, Visit
 from quandary.errors import QuandaryError
 from quandary.journal import runs as driver
 from quandary.journal.store import Run, State
 from quandary.model.asks import Annotation, Outcome
 from quandary.model.text import reveal
 from quandary.reading import read as reader
+
+if TYPE_CHECKING:
+    from litestar.handlers import HTTPRouteHandler
+    from litestar.types import ASGIApp, Receive, Scope, Send
+
+    Middleware = Callable[[ASGIApp], ASGIApp]
 
 Status = Literal["waiting", "done", "failed", "declined", "withdrawn"]
 PROBLEM = "application/problem+json"
@@ -210,6 +217,58 @@ def refusals(*further: int) -> dict[int, ResponseSpec]:
     }
 
 
+def shortcut(work: Callable[..., StateAnswer], kind: type[Struct], status: int) -> Middleware:
+    """The short way to do what a body of JSON asks for, behind all that guards its route. It is
+    read, done in a thread and answered. What comes with a query or a key of its own, and what
+    cannot be read like that, goes the library's way, which says what is wrong with it.
+    """
+    decode = msgspec.json.Decoder(kind).decode
+
+    def lead(app: ASGIApp) -> ASGIApp:
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            names, path = {name for name, _ in scope["headers"]}, scope["path_params"]
+            is_plain = b"content-length" in names and b"idempotency-key" not in names
+            if scope["query_string"] or not (is_plain and all(map(RUN_ID.match, path.values()))):
+                return await app(scope, receive, send)
+            came: list[Any] = [await receive()]
+            while came[-1].get("more_body"):
+                came.append(await receive())
+
+            async def receive_again() -> Any:  # noqa: ANN401 - what the server sends
+                return came.pop(0) if came else await receive()
+
+            try:
+                data = decode(b"".join(part["body"] for part in came))
+            except (KeyError, ValueError, msgspec.DecodeError, RecursionError):
+                return await app(scope, receive_again, send)
+            request, site = Visit(scope, receive, send), scope["litestar_app"].state["site"]
+            do = partial(work, request, site, data=data, **path)
+            found = await asyncio.get_running_loop().run_in_executor(None, do)
+            body: Any = found.content
+            size = str(len(body)).encode()
+            headers = [(b"content-type", b"application/json"), (b"content-length", size)]
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.body", "body": body, "more_body": False})
+            return None
+
+        return answer
+
+    return lead
+
+
+def post_state(
+    path: str, summary: str, *further: int, kind: type[Struct] | None = None, status: int = 200
+) -> Callable[[Callable[..., StateAnswer]], HTTPRouteHandler]:
+    """A request that does something to a run, in a thread, and is told where that stands then."""
+
+    def register(work: Callable[..., StateAnswer]) -> HTTPRouteHandler:
+        short = [shortcut(work, kind, status)] if kind else []
+        told: dict[str, Any] = {"summary": summary, "responses": refusals(*further)}
+        return post(path, sync_to_thread=True, status_code=status, middleware=short, **told)(work)
+
+    return register
+
+
 LONGEST_WAIT = 60.0
 After = Annotated[int, QueryParameter(ge=0, le=2**53, description="The `next` of the page before.")]
 Limit = Annotated[int, QueryParameter(ge=1, le=500)]
@@ -316,7 +375,18 @@ async def _tell(
     return answer
 
 
-@post("/asks", summary="Ask a person", responses=refusals(404, 409, 413, 422))
+def ask_now(request: Visit, site: Site, data: Asking, key: str = "") -> StateAnswer:
+    """Begin a run for somebody who does not wait for its end."""
+    caller = site.caller(request, data.by)
+    return state_for_asker(site, replace(caller, who="api"), _begin(site, caller, data, key))
+
+
+@post(
+    "/asks",
+    summary="Ask a person",
+    responses=refusals(404, 409, 413, 422),
+    middleware=[shortcut(ask_now, Asking, 201)],
+)
 async def ask(
     request: Visit,
     site: TheSite,
@@ -331,25 +401,19 @@ async def ask(
     """
     caller = site.caller(request, data.by)
     find = partial(_begin, site, caller, data, idempotency_key or "")
-    return await _tell(site, request, caller._replace(who="api"), find, wait, until_end=True)
+    return await _tell(site, request, replace(caller, who="api"), find, wait, until_end=True)
 
 
-@post("/permits", sync_to_thread=True, summary="Ask for a permit", responses=refusals(409, 422))
+@post_state("/permits", "Ask for a permit", 409, 422, status=201)
 def permit(
     request: Visit, site: TheSite, data: JSONBody[Permitting], idempotency_key: Once = None
 ) -> StateAnswer:
     """Ask a person whether one exact action may be done. Only a login can allow it."""
-    caller = site.caller(request)
+    caller = site.caller(request, data.by)
     return state_out(site, caller, _begin(site, caller, data, idempotency_key or ""))
 
 
-@post(
-    "/runs/{run:str}/use",
-    sync_to_thread=True,
-    status_code=200,
-    summary="Use a permit",
-    responses=refusals(404, 409, 413),
-)
+@post_state("/runs/{run:str}/use", "Use a permit", 404, 409, 413)
 def use(request: Visit, site: TheSite, run: RunId, data: JSONBody[UseIn]) -> StateAnswer:
     """Use what a person allowed, once, for exactly that input; 409 says why it cannot be."""
     name, caller = site.find_run(request, run), site.caller(request)
@@ -358,19 +422,13 @@ def use(request: Visit, site: TheSite, run: RunId, data: JSONBody[UseIn]) -> Sta
 
 def _begin(site: Site, caller: Caller, wanted: Asking | Permitting, key: str) -> State:
     """A run, on the word of a program even where a person's login sent it."""
-    caller, showing = caller._replace(who="api"), Showing()
+    caller, showing = replace(caller, who="api"), Showing()
     beginning = begin.prepare(site.store, caller, wanted, showing)
     once: dict[str, Any] = {"key": key, "request": digest_of(wanted) if key else ""}
     return begin.begin(site.store, caller, beginning, showing, expires=wanted.expires, **once)
 
 
-@post(
-    "/runs/{run:str}/reply",
-    sync_to_thread=True,
-    status_code=200,
-    summary="Answer what waits",
-    responses=refusals(404, 409, 413, 422),
-)
+@post_state("/runs/{run:str}/reply", "Answer what waits", 404, 409, 413, 422, kind=ReplyIn)
 def reply(
     request: Visit,
     site: TheSite,
@@ -382,7 +440,7 @@ def reply(
     # Looked at first: what is answered in between is found by its token.
     opened = site.open_run(request, run)
     caller, token = site.caller(request, data.by), idempotency_key or ""
-    sent = digest_of(*caller[:3], data) if token else ""
+    sent = digest_of(*caller.source.values(), data) if token else ""
     state = opened.state
     if token and (before := replies.repeat(site.store, caller, opened.id, token, sent)) is not None:
         return state_out(site, caller, before)
@@ -402,39 +460,21 @@ def reply(
     return state_out(site, caller, state, opened.arguments)
 
 
-@post(
-    "/runs/{run:str}/undo",
-    sync_to_thread=True,
-    status_code=200,
-    summary="Take back the last answer",
-    responses=refusals(404, 409),
-)
+@post_state("/runs/{run:str}/undo", "Take back the last answer", 404, 409)
 def undo(request: Visit, site: TheSite, run: RunId) -> StateAnswer:
     """The question waits again. It needs a login; 409 says that something followed already."""
     name, caller = site.find_run(request, run), site.caller(request)
     return state_out(site, caller, replies.undo(site.store, caller, name))
 
 
-@post(
-    "/runs/{run:str}/withdraw",
-    sync_to_thread=True,
-    status_code=200,
-    summary="End a run",
-    responses=refusals(404, 409, 413),
-)
+@post_state("/runs/{run:str}/withdraw", "End a run", 404, 409, 413)
 def withdraw(request: Visit, site: TheSite, run: RunId, data: JSONBody[WithdrawIn]) -> StateAnswer:
     """End a run that nobody needs any more."""
     name, caller = site.find_run(request, run), site.caller(request)
     return state_out(site, caller, replies.withdraw(site.store, caller, name, data.why))
 
 
-@post(
-    "/runs/{run:str}/resume",
-    sync_to_thread=True,
-    status_code=202,
-    summary="Resume a run",
-    responses=refusals(404, 409),
-)
+@post_state("/runs/{run:str}/resume", "Resume a run", 404, 409, status=202)
 def resume(request: Visit, site: TheSite, run: RunId) -> StateAnswer:
     """Resume a walk that was interrupted, or retry a failed step.
 
@@ -467,8 +507,7 @@ def read_text(
     return ReadingOut(reading.kind, list(reading.codes), reading.matched, says, reading.comment)
 
 
-_HOOKS = ThreadPoolExecutor(64, "hook")
-"""Each waits for a person, and so in the way of no request."""
+_HOOKS = ThreadPoolExecutor(64, "hook")  # each waits for a person, and so in the way of no request
 
 
 @post("/hooks/{event:str}", status_code=200, include_in_schema=False)
@@ -500,18 +539,8 @@ async def hook(
 api = Router(
     path="/api",
     route_handlers=[
-        inbox,
-        runs,
-        run_state,
-        ask,
-        permit,
-        reply,
-        use,
-        undo,
-        withdraw,
-        resume,
-        read_text,
-        hook,
+        *(inbox, runs, run_state, ask, permit, reply),
+        *(use, undo, withdraw, resume, read_text, hook),
     ],
     tags=["runs"],
 )

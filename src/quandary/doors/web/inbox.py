@@ -5,33 +5,37 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 from urllib.parse import urlencode
 
 import msgspec
 from litestar.exceptions import ClientException
+from markupsafe import Markup
 
-from quandary.desk.authority import Caller, project_seen
-from quandary.desk.sheets import tell_question
+from quandary.desk.authority import Caller, find_run, project_seen
+from quandary.desk.sheets import tell_in_line, tell_question
 from quandary.desk.timeline import (
     Origin,
     answer_text,
     index_some,
     origins,
+    tell_answer,
     tell_origin,
     words_in,
 )
 from quandary.doors.web.metrics import seconds_since
 from quandary.errors import QuandaryError, StoreError
+from quandary.flows.wording import DESCRIPTIONS
 from quandary.journal import runs
 from quandary.journal.chance import now, stamp
 from quandary.journal.entries import Began, Noted, read_body, read_matter, sha256
 from quandary.journal.history import SNOOZED, find_last_answer, given
 from quandary.journal.policy import is_registered_one_way, one_way_reason
-from quandary.journal.store import Order, Run, Store, Waiting
+from quandary.journal.store import Order, Run, Store
 from quandary.model.one_way import find_final
 from quandary.model.text import shorten
 from quandary.settings import Settings, read_settings
@@ -44,12 +48,9 @@ PAGE = 50
 FURTHEST = 1000
 """So many waiting runs are looked through for those that fit a filter before a page is shown."""
 LONGEST, LONGEST_WISH = 300, 4_096
-ORDER: Order = "oldest"
-"""How what waits is listed where nobody wishes otherwise."""
-FOUND = 10
-"""So many earlier runs are shown below what waits, where somebody searches."""
-INDEXING = 0.3
-"""Seconds that a searcher waits for the index of words; what is left is done beside."""
+ORDER: Order = "oldest"  # how what waits is listed where nobody wishes otherwise
+FOUND = 10  # so many earlier runs are shown below what waits, where somebody searches
+INDEXING = 0.03  # seconds that a searcher works on the index of words; what is left is done beside
 UNREADABLE = "its question cannot be read; run `quandary verify`"
 KINDS = {
     "decision": "decide",
@@ -60,6 +61,13 @@ KINDS = {
     "question": "question",
 }
 """What people call what is asked, and the flows that ask it."""
+MOST_SHOWN = 4 * FURTHEST
+_shown: dict[tuple[object, ...], Markup] = {}
+"""Rows that were rendered before, by all that is shown of them."""
+FRESH, MOST_LISTS = 2.0, 64
+_lists: dict[tuple[object, ...], tuple[int, float, Listing]] = {}
+"""Lists that were read before, with the newest entry of the store then, and when that was."""
+LARGE = 10_000  # in signs; a longer question is kept in no memory, but read each time
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -109,14 +117,14 @@ class Row(NamedTuple):
     """A run in a list: what it waits with, or what it is about."""
 
     run: Run
+    question: str  # what is asked, on one line
+    context: str = ""  # what it is about, on one line, without the marks of Markdown
     ask: Ask | None = None
     origin: Origin = Origin()
-    one_way: bool = False
-    """People are warned that what it asks about cannot be taken back."""
-    same: str = ""
-    """What rows have in common that can be answered together; nothing where none can."""
-    until: str = ""
-    """Until when it is snoozed."""
+    one_way: bool = False  # people are warned that what it asks about cannot be taken back
+    same: str = ""  # what rows have in common that can be answered together; nothing where none can
+    until: str = ""  # until when it is snoozed
+    words: str = ""  # all that it is found by, in small letters
 
     @property
     def age(self) -> str:
@@ -126,37 +134,14 @@ class Row(NamedTuple):
         return f"{int(seconds // size)} {unit}"
 
     @property
-    def question(self) -> str:
-        """What is asked, on one line."""
-        if self.ask is None:
-            return short(tell_about(self.origin.about, self.origin.titles)) or self.run.flow
-        asked = self.ask.questions
-        text = " › ".join(filter(None, tell_question(self.ask, asked[0])))
-        return short(text) + (f" (+{len(asked) - 1})" if len(asked) > 1 else "")
-
-    @property
-    def context(self) -> str:
-        """What it is about, on one line, without the marks of Markdown."""
-        if self.ask is None:
-            return ""
-        said = self.ask.preamble
-        return short(" ".join((said.context, *said.blocks)).replace("**", "").replace("`", ""))
+    def for_person(self) -> bool:
+        """Whether only a person's own answer counts."""
+        return self.ask is not None and self.ask.require == "person"
 
     @property
     def asker(self) -> str:
         """Who asked; where no name was given, what they are."""
         return self.origin.asker or "somebody"
-
-    def has_words(self, words: Sequence[str]) -> bool:
-        """Whether all the words stand somewhere in what is shown of it."""
-        asked = self.ask.questions if self.ask else ()
-        said = [self.origin.asker, self.origin.further, self.run.project, self.run.id]
-        said += [self.ask.preamble.text] if self.ask else []
-        for one in asked:
-            said += [one.text, one.header, one.title]
-            said += [f"{choice.label} {choice.description}" for choice in one.options]
-        text = " ".join(said).casefold()
-        return all(word in text for word in words)
 
 
 class Listing(NamedTuple):
@@ -164,25 +149,23 @@ class Listing(NamedTuple):
 
     wanted: Wanted
     rows: Sequence[Row]
-    more: str = ""
-    """The address of the next page."""
-    due: str = ""
-    """When the first of those that are snoozed comes back."""
-    snoozed: int = 0
-    """How many were left out because they are."""
-    earlier: Sequence[Row] = ()
-    """Runs that do not wait, where somebody searches."""
+    more: str = ""  # the address of the next page
+    due: str = ""  # when the first of those that are snoozed comes back
+    snoozed: int = 0  # how many were left out because they are
+    earlier: Sequence[Row] = ()  # runs that do not wait, where somebody searches
     indexing: bool = False
     """The index of words has not come to its end yet, so that some may be missing."""
-    projects: Mapping[str, int] = {}
-    """How many wait in each project, whatever is wanted."""
+    projects: Mapping[str, int] = {}  # how many wait in each project, whatever is wanted
 
     @property
     def counted(self) -> str:
         """How many there are, as far as anybody counts."""
         shown, total = len(self.rows), sum(self.projects.values())
         every = f"{total}+" if total >= FURTHEST else str(total)
-        return f"{shown}{'+' if self.more else ''} of {every}" if self.wanted.is_narrow else every
+        found = f"{shown}{'+' if self.more else ''}"
+        if self.wanted.snoozed:
+            return found
+        return f"{found} of {every}" if self.wanted.is_narrow else every
 
     @property
     def tag(self) -> str:
@@ -198,6 +181,17 @@ class Listing(NamedTuple):
         by_project = self.wanted.order == "project"
         return groupby(self.rows, lambda row: row.run.project if by_project else "")
 
+    def show(self, rows: Iterable[Row], render: Callable[[Row], Markup], current: str) -> Markup:
+        """Rows as they stand on a page; each is rendered once for as long as it stays the same."""
+        shown = list[Markup]()
+        if len(_shown) > MOST_SHOWN:
+            _shown.clear()
+        for row in rows:
+            run, about = row.run, (row[1:3], row.origin, row[5:8], row.for_person)
+            key = (self.wanted, run.id == current, row.age, run.id, run.since, run.project, about)
+            shown.append(_shown.get(key) or _shown.setdefault(key, render(row)))
+        return Markup("").join(shown)
+
     def following(self, number: int, project: str) -> Row | None:
         """The row behind the run of that number in this order; else the first one."""
         if self.wanted.order == "project":
@@ -208,63 +202,109 @@ class Listing(NamedTuple):
         return next(iter(behind or self.rows), None)
 
 
-def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = True) -> Listing:
-    """What waits for a person, as far as a caller sees it.
+def keep_list(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = True) -> Listing:
+    """The same as `list_inbox`, read once for all who look while nothing happens. That is not for
+    long: what a project's settings say may change besides. Where the hour decides what is listed,
+    or somebody searches, it is read each time; and from a server, which is asked as often to say
+    what is newest.
+    """
+    if wanted.q or store.shared is not None:
+        return list_inbox(store, caller, wanted, alone=alone)
+    key = (store.address, project_seen(caller), wanted, alone)
+    at, newest = time.monotonic(), store.newest()
+    if (kept := _lists.get(key)) and kept[0] == newest and at - kept[1] < FRESH:
+        return kept[2]
+    found = list_inbox(store, caller, wanted, alone=alone)
+    if not found.snoozed and not any(r.run.expires or len(r.words) > LARGE for r in found.rows):
+        if len(_lists) > MOST_LISTS:
+            _lists.clear()
+        _lists[key] = newest, at, found
+    return found
 
-    No more is read than is shown, unless there are filters. Where it stands `alone`, a search also
-    finds what does not wait.
+
+def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = True) -> Listing:
+    """What waits for a person, as far as a caller sees it. No more is read than is shown, unless
+    there are filters. Where it stands `alone`, a search also finds what does not wait.
     """
     project = project_seen(caller, wanted.project or None)
-    limit, order = FURTHEST if wanted.is_narrow else 2 * PAGE, cast("Order", wanted.order or ORDER)
+    is_sifted = wanted._replace(project="").is_narrow  # the store itself knows projects
+    limit, order = FURTHEST if is_sifted else 2 * PAGE, cast("Order", wanted.order or ORDER)
     page = store.waiting(project=project, after=wanted.after, limit=limit, order=order)
-    counts = Counter(store.count_waiting(FURTHEST, project=project_seen(caller)))
+    counted, notes = store.count_waiting(FURTHEST, project=project_seen(caller))
     settings: dict[str, Settings | None] = {}
     words, moment = words_in(wanted.q), stamp(now())
+    asleep = [(where, until) for (where, _), said in notes.items() if (until := _snoozed(said))]
+    asleep = [(where, until) for where, until in asleep if until > moment]
+    counts = Counter(counted) - Counter(where for where, _ in asleep)
+    snoozed = [until for where, until in asleep if project in (None, where)]
     rows: list[Row] = []
-    snoozed: list[str] = []
     last = page[-1].run.number if len(page) == limit else 0
     for one in page:
         late = one.run.expires and one.run.expires <= moment
         if late and runs.look(store, one.run.id).status != "waiting":  # by a clock that is right
             continue
-        row = _read_row(one)
-        sleeps = row.until > moment
-        if sleeps:
-            snoozed.append(row.until)
-            counts[one.run.project] -= 1
-        if sleeps != bool(wanted.snoozed) or not _fits(row, wanted, words):
+        read = _read_row if len(one.asked or b"") <= LARGE else _read_row.__wrapped__
+        row = read(one.run, one.began, one.asked, tuple(one.notes))
+        if (row.until > moment) != bool(wanted.snoozed) or not _fits(row, wanted, words):
             continue
         if len(rows) == PAGE:
             last = rows[-1].run.number
             break
-        rows.append(_judge(row, settings))
+        where = one.run.project
+        if where not in settings:
+            settings[where] = settings_of(where)
+        known = settings[where]
+        registers = known and any("questions" in part.values for part in known.parts)
+        rows.append(_judge(row, known) if registers else row)
     more = wanted._replace(after=last).link() if last else ""
     due = min(snoozed) if snoozed else ""
-    found = Listing(wanted, rows, more, due, len(snoozed), projects=+counts)
+    found = Listing(wanted, rows, more, due, len(snoozed), projects=counts)
     searched = words and alone and not wanted.after
     return _add_earlier(store, project, found, words) if searched else found
 
 
-def _read_row(one: Waiting) -> Row:
+@lru_cache(2 * FURTHEST)
+def _read_row(run: Run, began: bytes | None, asked: bytes | None, notes: tuple[bytes, ...]) -> Row:
     """A row from what a store has of it; where its question cannot be read, that is said."""
-    ask, began, until = None, None, ""
+    ask, beginning = None, None
     with suppress(QuandaryError, msgspec.DecodeError, UnicodeDecodeError):
-        ask = read_matter(one.asked).ask
+        ask = read_matter(asked).ask
     with suppress(msgspec.DecodeError, UnicodeDecodeError):
-        began = read_body(one.began) if one.began else None
-        for note in map(read_body, one.notes):
+        beginning = read_body(began) if began else None
+    origin = tell_origin(beginning)._replace(about="" if ask else UNREADABLE)
+    row = Row(run, short(tell_about(origin)) or run.flow, origin=origin, until=_snoozed(notes))
+    words = [origin.asker, origin.further, run.project, run.id]
+    if ask is None:
+        return row._replace(words=" ".join(words).casefold())
+    words.append(ask.preamble.text)
+    for one in ask.questions:
+        words += [one.text, one.header, one.title]
+        words += [f"{choice.label} {choice.description}" for choice in one.options]
+    asked_first, about = tell_in_line(ask)
+    further = f" (+{len(ask.questions) - 1})" if len(ask.questions) > 1 else ""
+    tree = beginning.documents.get("tree", "") if isinstance(beginning, Began) else ""
+    row = row._replace(
+        ask=ask,
+        question=short(asked_first) + further,
+        context=short(about),
+        same=_likeness(ask, tree),
+        words=" ".join(words).casefold(),
+    )
+    return _judge(row, None)
+
+
+def _snoozed(notes: Sequence[bytes]) -> str:
+    """Until when what waits is snoozed, as the last of the notes on it that says so has it."""
+    until = ""
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        for note in map(read_body, notes):
             if isinstance(note, Noted) and note.kind == SNOOZED:
                 until = note.until
-    origin = tell_origin(began)._replace(about="" if ask else UNREADABLE)
-    tree = began.documents.get("tree", "") if isinstance(began, Began) else ""
-    return Row(one.run, ask, origin, same=_likeness(ask, tree) if ask else "", until=until)
+    return until
 
 
 def _likeness(ask: Ask, tree: str) -> str:
-    """What an Ask has in common with those that ask the same question of the same tree.
-
-    Values are proposed to each by itself, so that nothing is like a question that has some.
-    """
+    """What an Ask has in common with those that ask the same question of the same tree."""
     question = ask.questions[0]
     if not tree or len(ask.questions) > 1 or question.gathered or question.fields:
         return ""
@@ -279,29 +319,25 @@ def _fits(row: Row, wanted: Wanted, words: Sequence[str]) -> bool:
         return False
     if wanted.asker and row.asker != wanted.asker:
         return False
-    return not words or row.has_words(words)
+    return all(word in row.words for word in words)
 
 
-def _judge(row: Row, settings: dict[str, Settings | None]) -> Row:
+def _judge(row: Row, settings: Settings | None) -> Row:
     """A row that says whether what it asks about can be taken back; if not, it stands alone."""
-    project = row.run.project
-    if project not in settings:
-        settings[project] = settings_of(project)
-    if row.ask is None:
-        return row
-    locked = one_way_reason(settings[project], row.ask)
-    warns = bool(locked) and is_one_way(settings[project], row.ask)
-    return row._replace(one_way=warns, same="" if locked else row.same)
+    locked = one_way_reason(settings, row.ask) if row.ask else ""
+    warns = bool(locked) and row.ask is not None and is_one_way(settings, row.ask)
+    return row._replace(one_way=warns, same="") if locked else row
 
 
 def is_one_way(settings: Settings | None, ask: Ask) -> bool:
-    """Whether people are warned that what is asked about cannot be taken back.
-
-    That rests on what is asked and on what can be chosen, not on what is told before it; what no
-    preference decides, and what is never answered together, is more than that.
+    """Whether people are warned that what is asked about cannot be taken back. That rests on what
+    is asked and on what can be chosen, not on what is told before it, nor on our own words for what
+    becomes of a part of a split; what no preference decides, and what is never answered together,
+    is more than that.
     """
-    words = [" › ".join(tell_question(ask, question)) for question in ask.questions]
-    words += [f"{c.label}. {c.description}" for one in ask.questions for c in one.choices]
+    words = [" › ".join((one.title, *tell_question(ask, one))) for one in ask.questions]
+    choices, ours = (c for one in ask.questions for c in one.choices), DESCRIPTIONS.values()
+    words += [f"{c.label}. {c.description}" for c in choices if c.description not in ours]
     return is_registered_one_way(settings, ask) or any(map(find_final, words))
 
 
@@ -312,34 +348,31 @@ def settings_of(project: str) -> Settings | None:
     return None
 
 
-# -- earlier ones, found by words ----------------------------------------------------------------
-
-_indexed_beside: set[str] = set()
-"""Stores whose index of words is brought to its end by a thread."""
-_indexed: dict[str, int] = {}
-"""The newest entry of stores when their index had come to its end."""
+_indexed_beside: set[str] = set()  # stores whose index of words is brought to its end by a thread
+_indexed: dict[str, int] = {}  # the newest entry of stores when their index had come to its end
 
 
 def find_runs(
     store: Store, words: Sequence[str], project: str | None, limit: int, below: int | None = None
 ) -> tuple[list[Run], bool]:
-    """The newest runs that have all the words, and whether the index has come to its end.
-
-    It is made by those who search. What that leaves to be done is done beside, so that nobody
-    waits for it.
+    """The newest runs that have all the words, and whether the index has come to its end. It is
+    made by those who search. What that leaves to be done is done beside, so that nobody waits for
+    it.
     """
     deadline, newest, left = time.monotonic() + INDEXING, store.newest(), 0
-    try:
-        if _indexed.get(store.address) != newest:
+    if store.address in _indexed_beside:
+        left = newest
+    elif _indexed.get(store.address) != newest:
+        try:
             while (left := index_some(store)) and time.monotonic() < deadline:
                 pass
-    except StoreError:  # it cannot be written now
-        return [], False
-    if not left:
-        _indexed[store.address] = newest
-    if left and store.address not in _indexed_beside:
-        _indexed_beside.add(store.address)
-        threading.Thread(target=_index_all, args=(store,), daemon=True).start()
+        except StoreError:  # it cannot be written now
+            return [], False
+        if left:
+            _indexed_beside.add(store.address)
+            threading.Thread(target=_index_all, args=(store,), daemon=True).start()
+        else:
+            _indexed[store.address] = newest
     further = {} if below is None else {"below": below}
     return store.having(words, project=project, limit=limit, **further), not left
 
@@ -365,48 +398,60 @@ def _add_earlier(
 def tell_rows(store: Store, rows: Sequence[Run]) -> list[Row]:
     """Runs as a list tells of them."""
     began = origins(store, [row.id for row in rows])
-    return [Row(row, origin=began[row.id]) for row in rows]
-
-
-# -- what was just answered ----------------------------------------------------------------------
+    return [
+        Row(row, short(tell_about(began[row.id])) or row.flow, origin=began[row.id]) for row in rows
+    ]
 
 
 class Notice(NamedTuple):
-    """What is said of what was just answered."""
+    """What is said of what was just answered or snoozed."""
 
     runs: Sequence[str]
     answer: str = ""
-    obstacle: str = ""
-    """Why it cannot be undone."""
+    obstacle: str = ""  # why it cannot be undone
     key: str = ""
+    until: str = ""  # when it comes back
 
 
-def tell_answered(store: Store, names: Sequence[str]) -> Notice | None:
-    """What was answered last in a run, and whether that can still be undone; of several, how many.
+def tell_snoozed(store: Store, caller: Caller, name: str) -> Notice | None:
+    """Until when a run that a caller sees is snoozed."""
+    with suppress(QuandaryError):
+        notes = store.entries(find_run(store, caller, name), kinds=("noted",))
+        until = _snoozed([note.body for note in notes])
+        return Notice([name], until=until) if until else None
+    return None
 
-    A run that cannot be read has nothing to say.
+
+def tell_answered(store: Store, caller: Caller, names: Sequence[str]) -> Notice | None:
+    """What was answered last in a run that a caller sees, or how many were, and whether that can
+    still be undone.
     """
     if len(names) != 1:
         return Notice(names) if names else None
     with suppress(QuandaryError):
+        if project_seen(caller) is not None:  # a login sees them all
+            find_run(store, caller, names[0])
         entries = store.entries(names[0])
         last = find_last_answer(entries)
         _, answers = given(names[0], entries, whole=False)
         if last is not None:
             said = [a for a in answers if a.ask.key == last.key]
-            told = "; ".join(answer_text(a.answer, a.question) for a in said)
+            told = "; ".join(
+                (answer_text if a.question.title else tell_answer)(a.answer, a.question)
+                for a in said
+            )
             key = said[0].question.key if said else last.key
             return Notice(names, told, last.obstacle, key)
     return None
 
 
-def tell_about(about: str, titles: str) -> str:
+def tell_about(origin: Origin) -> str:
     """What a run is about, with the name of its tree, or of what asked, as people write it."""
-    name, colon, rest = about.partition(":")
+    name, colon, rest = origin.about.partition(":")
     kinds = {flow: kind for kind, flow in KINDS.items()}
     name = kinds.get(name, name)
     shown = name.replace("_", " ").capitalize() if name.isupper() or name in KINDS else name
-    return f"{shown} · {titles}{colon}{rest}" if titles else f"{shown}{colon}{rest}"
+    return f"{shown}{origin.titles and f' · {origin.titles}'}{colon}{rest}"
 
 
 def short(text: str) -> str:

@@ -10,29 +10,30 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import threading
 import time
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
+from itertools import pairwise
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary, proxy
 
 from litestar import MediaType, Response, get
 from litestar.di import NamedDependency
-from litestar.enums import ScopeType
-from litestar.exceptions import HTTPException
-from prometheus_client import REGISTRY, Gauge, Histogram, disable_created_metrics
+from prometheus_client import REGISTRY, Histogram, disable_created_metrics
 from prometheus_client import Counter as Counted
 from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
 from quandary import __version__
 from quandary.errors import QuandaryError, StoreError
-from quandary.journal import outbox
 from quandary.journal.chance import now, stamp
-from quandary.journal.counts import Counting, Counts, Few
+from quandary.journal.counts import Counting, Counts, Few, Following, Sums
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Message, Receive, Scope, Send
@@ -59,38 +60,62 @@ _LABELS = ("app_name", "method", "path", "waits", "status_code")
 _REQUESTS = Counted("quandary_http_requests", "Total requests", _LABELS)
 _ERRORS = Counted("quandary_http_requests_error", "Total errors in requests", _LABELS)
 _SECONDS = Histogram("quandary_http_request_duration_seconds", "Request duration", _LABELS)
-_OPEN = Gauge("quandary_http_requests_in_progress", "Total requests in progress", _LABELS)
+_under_way: dict[int, Scope] = {}  # the requests that are being answered
+log = logging.getLogger("quandary.web")
 
 
-def count_requests(app: ASGIApp) -> ASGIApp:
-    """Requests, counted and timed by what their path looks like, without names in it."""
+def watch_requests(app: ASGIApp, added: Sequence[tuple[bytes, bytes]]) -> ASGIApp:
+    """The application, with every request logged and counted, and headers `added` to each answer. A
+    request is counted by what its path looks like, without names in it, and logged when its answer
+    begins. A header that an answer has already is its own.
+    """
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        begun, status, path = time.perf_counter(), 200, scope["path_template"]
-        # One that waits on purpose: its time says nothing about the server.
-        waits = path == "/events" or b"wait" in re.split(b"[&=]", scope["query_string"])[::2]
-        kind = ("quandary", scope.get("method", "-"), path, "yes" if waits else "no")
+        begun, status = time.perf_counter(), 200
 
         async def sent(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                given = {name.lower() for name, _ in message["headers"]}
+                ours = (header for header in added if header[0] not in given)
+                message["headers"] = [*message["headers"], *ours]
+                level = logging.WARNING if status >= _BROKEN else logging.INFO
+                if log.isEnabledFor(level):
+                    seconds, route = time.perf_counter() - begun, scope.get("path_template")
+                    told = (scope.get("method"), route or "none", status)
+                    extra = dict(zip(("method", "route", "status"), told, strict=True))
+                    extra["seconds"] = round(seconds, 6)
+                    log.log(level, "%s %s %s in %.1f ms", *told, seconds * 1000, extra=extra)
             await send(message)
 
-        under_way = _OPEN.labels(*kind, "200")
-        under_way.inc()
+        _under_way[id(scope)] = scope
         try:
             await app(scope, receive, sent)
-        except HTTPException as refused:  # at the door; whoever is around us says so
-            status = refused.status_code
-            raise
         finally:
-            under_way.dec()
-            for counted in (_REQUESTS, _ERRORS) if status >= _BROKEN else (_REQUESTS,):
-                counted.labels(*kind, str(status)).inc()
-            _SECONDS.labels(*kind, str(status)).observe(time.perf_counter() - begun)
+            del _under_way[id(scope)]
+            if kind := _kind_of(scope):
+                seconds, *counters = _counters(kind, str(status))
+                seconds.observe(time.perf_counter() - begun)
+                for counter in counters:
+                    counter.inc()
 
     return answer
+
+
+def _kind_of(scope: Scope) -> tuple[str, ...]:
+    """What a request is counted by; nothing where it leads nowhere, or has not come so far."""
+    method, path = str(scope.get("method", "-")), scope.get("path_template")
+    query = scope["query_string"]
+    # One that waits on purpose: its time says nothing about the server.
+    waits = path == "/events" or (query and b"wait" in re.split(b"[&=]", query)[::2])
+    return ("quandary", method, path, "yes" if waits else "no") if path else ()
+
+
+@cache
+def _counters(kind: tuple[str, ...], status: str) -> tuple[Any, ...]:
+    counted = (_SECONDS, _REQUESTS, _ERRORS) if int(status) >= _BROKEN else (_SECONDS, _REQUESTS)
+    return tuple(one.labels(*kind, status) for one in counted)
 
 
 class Queue(NamedTuple):
@@ -98,11 +123,9 @@ class Queue(NamedTuple):
 
     name: str
     ready: int
-    later: int
-    """Those that are tried again when their time has come."""
+    later: int  # those that are tried again when their time has come
     working: int
-    stalled: int
-    """Among those worked on, the ones whose worker has not been heard of for too long."""
+    stalled: int  # among those worked on, the ones whose worker has not been heard of for too long
     failed: int
 
 
@@ -110,8 +133,7 @@ class Fleet(NamedTuple):
     """The workers, and the queues that they take jobs from."""
 
     queues: tuple[Queue, ...] = ()
-    workers: int = 0
-    """Those that were heard of just now."""
+    workers: int = 0  # those that were heard of just now
 
 
 class Metrics:
@@ -129,8 +151,7 @@ class Metrics:
         self._fleet = fleet
         self._counting = Counting(store, project)
         self._waiting = Waiting(store, project)
-        self._whole = False
-        """Whether all of the journal was counted once."""
+        self._whole = False  # whether all of the journal was counted once
         self._going_on: asyncio.Task[None] | None = None
 
     async def written(self, *, up: bool) -> bytes:
@@ -139,7 +160,8 @@ class Metrics:
         # The rest of a long journal is counted meanwhile, for the next time.
         if found and not self._whole and (self._going_on is None or self._going_on.done()):
             self._going_on = asyncio.create_task(self._count())
-        told = _Found([*self._of_the_server(up=bool(found)), *found])
+        families = [*self._of_the_server(up=bool(found)), *found]
+        told: Any = SimpleNamespace(collect=lambda: families)
         return await asyncio.to_thread(lambda: generate_latest(told) + generate_latest(REGISTRY))
 
     def _of_the_store(self) -> list[Metric]:
@@ -150,15 +172,12 @@ class Metrics:
             told = _fleet_families(self._fleet()) if self._fleet is not None else []
             head = self._store.head()
             newest = {(head[1].hex(),): head[0]} if head is not None else {}
-            missing, told_of = (
-                int(bool(self._store.missing)),
-                "Whether it is not what was seen here.",
-            )
-            letters = {(state,): number for state, number in outbox.count(self._store).items()}
+            missing = int(bool(self._store.missing))
+            letters = {(state,): number for state, number in self._store.count_letters().items()}
             kept = [
                 _gauge("callbacks", "What is still to be told elsewhere.", letters, "state"),
                 _gauge("newest_entry", "The number of the newest entry.", newest, "digest"),
-                _gauge("store_older", told_of, missing),
+                _gauge("store_older", "Whether it is not what was seen here.", missing),
             ]
             behind = _gauge("journal_behind", "Entries that were not counted yet.", counted.behind)
             self._whole = self._whole or not counted.behind
@@ -169,11 +188,14 @@ class Metrics:
 
     def _of_the_server(self, *, up: bool) -> list[Metric]:
         polls = "Requests that wait for something to happen to a run."
+        kinds = map(_kind_of, list(_under_way.values()))
+        open_ = Counter((*kind, "200") for kind in kinds if kind)
         return [
             _gauge("info", "The version that runs.", {(__version__,): 1}, "version"),
             _gauge("store_up", "Whether the store can be used.", int(up)),
             _gauge("event_streams", "Open pages that listen.", self._events.listeners),
             _gauge("long_polls", polls, self._events.waiters),
+            _gauge("http_requests_in_progress", "Total requests in progress", open_, *_LABELS),
         ]
 
     async def _count(self) -> None:
@@ -187,17 +209,6 @@ class Metrics:
             self._going_on.cancel()
             with suppress(asyncio.CancelledError):
                 await self._going_on
-
-
-class _Found(Collector):
-    """Figures that are there already, as the library wants to be given them."""
-
-    def __init__(self, families: list[Metric]) -> None:
-        self._families = families
-
-    def collect(self) -> list[Metric]:
-        """All of them."""
-        return self._families
 
 
 class Waiting:
@@ -355,27 +366,86 @@ async def metrics(
 HEALTH = [healthz, readyz, metrics]
 
 
-log = logging.getLogger("quandary.web")
+DAYS = 30
+MOST_QUESTIONS = 50
+_TIMES = ((10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (86400, "1 d"))
+PATIENCE, QUICK = 0.05, 3_000
+"""Seconds that somebody waits for figures before they see those of before, or none; and how many
+entries are counted at once. With more, whoever opens the page sees it first."""
 
 
-def log_requests(app: ASGIApp) -> ASGIApp:
-    """The application, with a line in the log when the answer to a request begins."""
+class _Kept(NamedTuple):
+    """What was counted of a store, for one project or for all."""
 
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        begun = time.perf_counter()
+    following: Following
+    sums: Sums
+    figures: list[tuple[int, dict[str, Any]]]  # the last ones, with the newest entry then
 
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start" and scope["type"] == ScopeType.HTTP:
-                seconds, status = time.perf_counter() - begun, message["status"]
-                level = logging.WARNING if status >= _BROKEN else logging.INFO
-                if log.isEnabledFor(level):
-                    route = scope.get("path_template") or "none"
-                    told = {"method": scope["method"], "route": route, "status": status}
-                    extra = {**told, "seconds": round(seconds, 6)}
-                    said = (*told.values(), seconds * 1000)
-                    log.log(level, "%s %s %s in %.1f ms", *said, extra=extra)
-            await send(message)
 
-        await app(scope, receive, sent)
+_kept: WeakKeyDictionary[Store, dict[str | None, _Kept]] = WeakKeyDictionary()
+_counting: dict[tuple[str, str | None], threading.Thread] = {}
+_one_by_one = threading.Lock()
 
-    return answer
+
+def find_figures(store: Store, project: str | None = None) -> tuple[dict[str, Any] | None, bool]:
+    """The figures of a project, or of all, and whether they are those of now. A thread counts what
+    is new. Where that takes longer than anybody waits, those of before are given, if there are any.
+    """
+    newest = store.newest()
+    kept = _kept.setdefault(store, {}).setdefault(
+        project, _Kept(Following(proxy(store), project), Sums(), [])
+    )
+    if not kept.figures or kept.figures[-1][0] != newest:
+        with _one_by_one:
+            counting = _counting.get((store.address, project))
+            if counting is None or not counting.is_alive():
+                counting = threading.Thread(target=_count, args=(kept, newest), daemon=True)
+                _counting[store.address, project] = counting
+                counting.start()
+        if newest - (kept.figures[-1][0] if kept.figures else 0) <= QUICK:
+            counting.join(PATIENCE)
+    seen, figures = kept.figures[-1] if kept.figures else (-1, None)
+    return figures, seen >= newest
+
+
+def _count(kept: _Kept, newest: int) -> None:
+    with suppress(Exception):  # the server ends, or the store is away; whoever looks again sees
+        time.sleep(0 if kept.figures or newest <= QUICK else 5 * PATIENCE)
+        pause = partial(time.sleep, 0.01)  # others want to read too
+        for sign, one in kept.following.news(lambda *_: pause()):
+            kept.sums.count(one, sign)
+        kept.figures[:] = [(newest, gather_figures(kept.sums))]
+
+
+def gather_figures(sums: Sums) -> dict[str, Any]:
+    """What was counted, as the page shows it."""
+    found, today = sums.summarize(), now().date()
+    names = [(today - timedelta(days=ago)).isoformat() for ago in range(DAYS - 1, -1, -1)]
+    spans: Counter[str] = Counter()
+    for question in sums.questions.values():
+        bounds = [0, *(bisect_left(question.times, bound) for bound, _ in _TIMES)]
+        labels = (f"< {name}" for _, name in _TIMES)
+        spans.update(dict(zip(labels, (b - a for a, b in pairwise(bounds)), strict=True)))
+        spans["longer"] += len(question.times) - bounds[-1]
+    by = sum((question.by for question in sums.questions.values()), Counter[str]())
+    return {
+        "found": found,
+        "days": _bars([(name, sums.days[name]) for name in names], every_so_many=7),
+        "times": _bars(list(spans.items()) or [("longer", 0)]),
+        "today": sums.days[today.isoformat()],
+        "by": by.most_common(),
+        "followed": (
+            sum(tally.recommended for tally in found.questions),
+            sum(tally.followed for tally in found.questions),
+        ),
+    }
+
+
+def _bars(counts: list[tuple[str, int]], every_so_many: int = 1) -> list[dict[str, Any]]:
+    """Columns beside one another; the last of them has its name in any case."""
+    most = max(count for _, count in counts) or 1
+    shown = range(len(counts) - 1, -1, -every_so_many)
+    return [
+        {"name": name, "number": count, "share": count / most, "shown": place in shown}
+        for place, (name, count) in enumerate(counts)
+    ]

@@ -1,55 +1,99 @@
-"""Runs in lists, all there are; and several that ask the same, answered together."""
+"""The pages: the inbox, runs, trees and figures; and the forms that come back from them."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import threading
-from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterator, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from datetime import timedelta
-from itertools import pairwise
-from time import sleep
+from datetime import datetime, time, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
-from urllib.parse import urlencode
-from weakref import WeakKeyDictionary, proxy
+from urllib.parse import quote, urlencode
 
-from litestar import get, post
-from litestar.params import FromQuery, QueryParameter
-from litestar.response import Redirect, Stream, Template
+from litestar import Response, get, post
+from litestar.params import FromPath, FromQuery, QueryParameter
+from litestar.response import Redirect
+from litestar.types import ASGIApp, Receive, Scope, Send
+from msgspec.structs import replace
 
 from quandary.desk import reply as replies
+from quandary.desk import timeline
+from quandary.desk.attachments import find_media, load
 from quandary.desk.authority import Caller, may, project_seen
 from quandary.desk.begin import digest_of
-from quandary.desk.timeline import words_in
-from quandary.doors.web.access import Fields, Site, TheSite, Visit, one, own_form, page
+from quandary.desk.state import conceal, conceal_files, look
+from quandary.desk.walks import NOT_RESUMED
+from quandary.doors.web.access import (
+    Fields,
+    Page,
+    RunId,
+    Site,
+    TheSite,
+    Visit,
+    one,
+    own_form,
+    page,
+    wanted_part,
+)
 from quandary.doors.web.api import Status
-from quandary.doors.web.events import following
+from quandary.doors.web.events import Page as OpenPage
 from quandary.doors.web.inbox import (
+    FURTHEST,
     LONGEST_WISH,
     PAGE,
+    Listing,
+    Notice,
     Row,
     Wanted,
     find_runs,
+    is_one_way,
+    keep_list,
     list_inbox,
     read_wanted,
+    settings_of,
+    tell_about,
+    tell_answered,
     tell_rows,
+    tell_snoozed,
 )
-from quandary.doors.web.questions import Line, lines, read_fields, show_question
-from quandary.doors.web.run_pages import FIX, onward, sentence
-from quandary.errors import QuandaryError, Rejected
+from quandary.doors.web.metrics import MOST_QUESTIONS, find_figures
+from quandary.doors.web.run_pages import (
+    LONGEST_TEXT,
+    Line,
+    changeable,
+    given,
+    is_under_way,
+    lines,
+    read_fields,
+    resumption,
+    sheet,
+    show_question,
+    tell_run,
+)
+from quandary.errors import (
+    AlreadyAnswered,
+    NotFound,
+    PersonRequired,
+    QuandaryError,
+    Rejected,
+    Reused,
+)
 from quandary.formats.markdown import parse
 from quandary.formats.rules import short_name
 from quandary.formats.sources import tree_files, tree_places
+from quandary.journal import runs as driver
 from quandary.journal.chance import now
-from quandary.journal.counts import Following, Sums
-from quandary.journal.runs import look
+from quandary.journal.entries import Began
+from quandary.journal.history import GivenAnswer, find_last_answer, look_at
 from quandary.settings.files import read_text
 
 if TYPE_CHECKING:
-    from quandary.journal.store import Store
+    from litestar.handlers import HTTPRouteHandler
+
+    from quandary.journal.store import Run
 
 
 class Drawn(NamedTuple):
@@ -72,118 +116,335 @@ def list_trees(caller: Caller) -> Iterator[Drawn]:
             yield Drawn(os.path.relpath(place, project), [("error", str(error))])
             continue
         for path in (path for path in paths if may(caller, "name a file", path)):
-            yield from _in_file(path, os.path.relpath(path, project))
+            shown = os.path.relpath(path, project)
+            try:
+                document = parse(read_text(path))
+            except QuandaryError as error:
+                yield Drawn(shown, [("error", str(error))])
+                continue
+            problems: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+            for d in document.diagnostics:
+                problems[d.tree].append((d.severity, f"line {d.line}: {d.message} ({d.rule})"))
+            for tree in (tree for tree in document.trees if not tree.fenced):
+                # Those of several trees of one name stand at the first of them.
+                found = problems.pop(short_name(tree), [])
+                yield Drawn(shown, found, tree.name, tree.trigger, lines(tree))
 
 
-def _in_file(path: str, shown: str) -> Iterator[Drawn]:
-    try:
-        document = parse(read_text(path))
-    except QuandaryError as error:
-        yield Drawn(shown, [("error", str(error))])
-        return
-    problems: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
-    for d in document.diagnostics:
-        problems[d.tree].append((d.severity, f"line {d.line}: {d.message} ({d.rule})"))
-    for tree in document.trees:
-        if not tree.fenced:
-            # Those of several trees of one name stand at the first of them.
-            found = problems.pop(short_name(tree), [])
-            yield Drawn(shown, found, tree.name, tree.trigger, lines(tree))
+Key = Annotated[str, QueryParameter(max_length=1_000)]
+LONGEST_TOKEN = 200
+LIST = "inbox_list"
+"""The part of a page that lists what waits."""
+MORNING = time(9)
+"""When something that is put off for days comes back."""
+RUN_NAME = re.compile(r"[0-9A-Z]{26}")
+FIX = "Fix the problems below, then send again."
+NOT_RECORDED = "What you sent was not recorded."
 
 
-DAYS = 30
-MOST_QUESTIONS = 50
-WIDTH, HEIGHT = 600, 120
-_TIMES = ((10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"), (86400, "1 d"))
-PATIENCE, QUICK = 0.05, 3_000
-"""Seconds that somebody waits for figures before they see those of before, or none; and how many
-entries are counted at once. With more, whoever opens the page sees it first."""
+@get("/", sync_to_thread=True, include_in_schema=False)
+def inbox(request: Visit, site: TheSite) -> Page:
+    """Everything that waits for a person, with the first question open, or the one that follows.
 
-
-class _Kept(NamedTuple):
-    """What was counted of a store, for one project or for all."""
-
-    following: Following
-    sums: Sums
-    figures: list[tuple[int, dict[str, Any]]]
-    """The last ones, with the newest entry then."""
-
-
-_kept: WeakKeyDictionary[Store, dict[str | None, _Kept]] = WeakKeyDictionary()
-_counting: dict[tuple[str, str | None], threading.Thread] = {}
-_one_by_one = threading.Lock()
-
-
-def find_figures(store: Store, project: str | None = None) -> tuple[dict[str, Any] | None, bool]:
-    """The figures of a project, or of all, and whether they are those of now.
-
-    A thread counts what is new. Where that takes longer than anybody waits, those of before are
-    given, if there are any.
+    On a small screen that is shown in place of the list only where one was just answered. Whoever
+    searches chooses themselves.
     """
-    newest = store.newest()
-    kept = _kept.setdefault(store, {}).setdefault(
-        project, _Kept(Following(proxy(store), project), Sums(), [])
+    caller, wanted = site.caller(request), read_wanted(request)
+    past = str(request.query_params.get("past", ""))
+    alone = bool(wanted.q) and not past
+    answered = [str(name) for name in request.query_params.getall("answered", [])]
+    seen = [name for name in answered[:FURTHEST] if RUN_NAME.fullmatch(name)]
+    # Who just answered has changed the list; and who searches adds what is in the store itself.
+    listing = (list_inbox if seen else keep_list)(site.store, caller, wanted, alone=alone)
+    site = site.at_a_glance
+    number, _, project = past.partition(" ")
+    is_number = number.isascii() and number.isdigit() and len(number) < 16
+    chosen = listing.following(int(number) if is_number else 0, project)
+    later = str(request.query_params.get("later", ""))
+    notice = tell_answered(site.store, caller, seen)
+    if RUN_NAME.fullmatch(later):
+        notice = tell_snoozed(site.store, caller, later)
+    values: dict[str, Any] = {"notice": notice, "opened": bool(past)}
+    if wanted_part(request) == LIST:
+        return list_part(request, site, listing)
+    if chosen is not None and chosen.ask and not alone:
+        return run_page(request, site, chosen.run.id, row=chosen.run, listing=listing, **values)
+    return page(request, site, "inbox", listing=listing, question=None, **values)
+
+
+def list_part(request: Visit, site: Site, listing: Listing) -> Page:
+    """The list as an open page asks for it; nothing of it where that page has it."""
+    headers = {"ETag": listing.tag}
+    if request.headers.get("if-none-match") == listing.tag:
+        return Response(None, status_code=304, headers=headers)
+    shown = page(request, site, LIST, listing=listing)
+    shown.headers |= headers
+    return shown
+
+
+@get("/runs/{run:str}", sync_to_thread=True, include_in_schema=False)
+def one_run(request: Visit, site: TheSite, run: RunId) -> Page:
+    """A run: its question, if one waits, beside the others that wait; and what happened so far."""
+    if wanted_part(request) == LIST:
+        listing = keep_list(site.store, site.caller(request), read_wanted(request))
+        return list_part(request, site, listing)
+    site = site.at_a_glance
+    name = site.find_run(request, run)
+    is_told = "answered" in request.query_params
+    notice = tell_answered(site.store, site.caller(request), [name]) if is_told else None
+    return run_page(request, site, name, notice=notice)
+
+
+def run_page(
+    request: Visit,
+    site: Site,
+    run: str,
+    problem: str = "",
+    status: int = 200,
+    fields: Fields | None = None,
+    problems: dict[int, str] | None = None,
+    *,
+    row: Run | None = None,
+    listing: Listing | None = None,
+    notice: Notice | None = None,
+    opened: bool = True,
+) -> Page:
+    """The page of a run, perhaps with something to say first; what waits stands in the inbox."""
+    site = site.at_a_glance
+    caller, store, wanted = site.caller(request), site.store, read_wanted(request)
+    row = row or driver.open_run(store, run).row
+    entries = store.entries(run, upto=row.n)
+    state = conceal(store, caller, look_at(store, row, entries=entries))
+    going = resumption(site, row, state, entries)
+    began = entries[0].read() if entries else None
+    arguments = entries[0].read_matter().arguments or {} if entries else {}
+    beginning = (began, arguments) if isinstance(began, Began) else None
+    origin = timeline.tell_origin(began, arguments, store.document)
+    waits = state.ask is not None
+    if waits and listing is None and not wanted_part(request):
+        listing = list_inbox(store, caller, wanted, alone=False)
+    last = find_last_answer(entries) if may(caller, "amend") and not waits else None
+    return page(
+        request,
+        site,
+        "inbox" if waits else "run",
+        parts=("parts",),
+        status=status,
+        listing=listing,
+        notice=notice,
+        opened=opened,
+        wanted=wanted,
+        undoable=last is not None and not last.obstacle and row.status == "done",
+        origin=origin,
+        about=tell_about(origin),
+        one_way=state.ask is not None and is_one_way(settings_of(row.project), state.ask),
+        going=going,
+        may_drive=may(caller, "start agents"),
+        troubles=[note.text for note in state.notes if note.kind == NOT_RESUMED],
+        answers=changeable(row, entries),
+        state=state,
+        row=row,
+        question=show_question(store, state, fields or {}, problems or {}, beginning, entries),
+        problem=problem,
+        **tell_run(store, state, entries, under_way=going is not None and going.under_way),
     )
-    if not kept.figures or kept.figures[-1][0] != newest:
-        with _one_by_one:
-            counting = _counting.get((store.address, project))
-            if counting is None or not counting.is_alive():
-                counting = threading.Thread(target=_count, args=(kept, newest), daemon=True)
-                _counting[store.address, project] = counting
-                counting.start()
-        counting.join(PATIENCE)
-    seen, figures = kept.figures[-1] if kept.figures else (-1, None)
-    return figures, seen >= newest
 
 
-def _count(kept: _Kept, newest: int) -> None:
-    with suppress(Exception):  # the server ends, or the store is away; whoever looks again sees
-        sleep(0 if kept.figures or newest <= QUICK else 5 * PATIENCE)
-        for sign, one in kept.following.news(lambda *_: sleep(0.01)):  # others want to read too
-            kept.sums.count(one, sign)
-        kept.figures[:] = [(newest, gather_figures(kept.sums))]
+def sentence(error: QuandaryError) -> str:
+    """What an error says, as a sentence of a page; whoever reads it is in the browser already."""
+    personal = isinstance(error, PersonRequired)
+    said = "only a person can do this: log in first" if personal else str(error)
+    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
 
 
-def gather_figures(sums: Sums) -> dict[str, Any]:
-    """What was counted, as the page shows it."""
-    found, today = sums.summarize(), now().date()
-    names = [(today - timedelta(days=ago)).isoformat() for ago in range(DAYS - 1, -1, -1)]
-    spans: Counter[str] = Counter()
-    for question in sums.questions.values():
-        bounds = [0, *(bisect_left(question.times, bound) for bound, _ in _TIMES)]
-        labels = (f"< {name}" for _, name in _TIMES)
-        spans.update(dict(zip(labels, (b - a for a, b in pairwise(bounds)), strict=True)))
-        spans["longer"] += len(question.times) - bounds[-1]
-    by = sum((question.by for question in sums.questions.values()), Counter[str]())
-    return {
-        "found": found,
-        "days": _bars([(name, sums.days[name]) for name in names], every_so_many=7),
-        "times": _bars(list(spans.items()) or [("longer", 0)]),
-        "today": sums.days[today.isoformat()],
-        "by": by.most_common(),
-        "followed": (
-            sum(tally.recommended for tally in found.questions),
-            sum(tally.followed for tally in found.questions),
-        ),
-    }
+def answer(request: Visit, site: Site, run: str, fields: Fields) -> Page | Redirect:
+    shown, caller = partial(run_page, request, site, run), site.caller(request)
+    state = look(site.store, caller, run)
+    to, token = one(fields, "to"), one(fields, "token")[:LONGEST_TOKEN]
+    sent = digest_of({name: said for name, said in fields.items() if name != "mark"})
+    if state.ask is None or state.key != to:
+        with suppress(Reused):
+            if token and replies.repeat(site.store, caller, run, token, sent) is not None:
+                return onward(request, site, [run], stays=state.ask is not None)  # sent twice
+        return shown(f"{sentence(replies.already(state, to))} {NOT_RECORDED}", 409)
+    reply, problems = read_fields(state.ask, fields)
+    if problems or not reply.answers:
+        problem = FIX if problems else "Nothing was chosen. The question still waits."
+        return shown(problem, 422, fields, problems)
+    try:
+        state = replies.record_reply(site.store, caller, run, reply, to=to, token=token, sent=sent)
+    except AlreadyAnswered as late:
+        return shown(f"{sentence(late)} {NOT_RECORDED}", 409)
+    except QuandaryError as refused:
+        return shown(sentence(refused), 422, fields)
+    replies.have_read(state, site.walks)
+    return onward(request, site, [run], stays=state.ask is not None)
 
 
-def _bars(counts: list[tuple[str, int]], every_so_many: int = 1) -> list[dict[str, Any]]:
-    """Columns beside one another; the last of them has its name in any case."""
-    most = max(count for _, count in counts) or 1
-    room = WIDTH / len(counts)
-    return [
-        {
-            "x": round(place * room + room * 0.1, 1),
-            "y": round(HEIGHT - (height := round(HEIGHT * count / most, 1)), 1),
-            "width": round(room * 0.8, 1),
-            "height": height,
-            "number": count,
-            "name": name,
-            "shown": (len(counts) - 1 - place) % every_so_many == 0,
-        }
-        for place, (name, count) in enumerate(counts)
-    ]
+def onward(
+    request: Visit,
+    site: Site,
+    names: Sequence[str],
+    became: str = "answered",
+    *,
+    stays: bool = False,
+) -> Redirect:
+    """To the question behind those that were answered, with a notice of what they became."""
+    row = site.store.run(names[-1])
+    said = [(became, run) for run in names]
+    said += [("past", f"{row.number} {row.project}")] if row is not None and not stays else []
+    query = "&".join(filter(None, (read_wanted(request).query, urlencode(said))))
+    return Redirect(f"{f'/runs/{names[-1]}' if stays else '/'}?{query}", status_code=303)
+
+
+def undo(request: Visit, site: Site, run: str, _: Fields) -> None:
+    replies.undo(site.store, site.caller(request), run)
+
+
+def snooze(request: Visit, site: Site, run: str, fields: Fields) -> Redirect:
+    until = read_moment(one(fields, "until"), one(fields, "date"))
+    replies.snooze(site.store, site.caller(request), run, until, one(fields, "to") or None)
+    return onward(request, site, [run], "later")
+
+
+def read_moment(until: str, date: str) -> datetime:
+    """Until when: an hour from now, or in the morning of tomorrow or of a date, by our clock."""
+    if until == "hour":
+        return now() + timedelta(hours=1)
+    here = now().astimezone()
+    day = here.date() + timedelta(days=1)
+    if until != "tomorrow":
+        try:
+            day = datetime.fromisoformat(date).date()
+        except ValueError:
+            raise QuandaryError(f"{date[:20]!a} is no date; write it like {day}") from None
+    return datetime.combine(day, MORNING).astimezone()
+
+
+def resume(request: Visit, site: Site, run: str, _: Fields) -> None:
+    replies.resume(site.store, site.caller(request), run, site.walks)
+
+
+def withdraw(request: Visit, site: Site, run: str, fields: Fields) -> Page | None:
+    why = one(fields, "why").strip()
+    if not why or len(why) > LONGEST_TEXT:
+        return run_page(request, site, run, "Give a short reason for withdrawing the run.", 422)
+    replies.withdraw(site.store, site.caller(request), run, why)
+    return None
+
+
+@get("/runs/{run:str}/amend", include_in_schema=False)
+async def amend_form(request: Visit, site: TheSite, run: RunId, to: Key) -> Page:
+    """The form in which an answer is changed."""
+    name = await asyncio.to_thread(site.find_run, request, run)
+    found = await asyncio.to_thread(_standing, site, name, to)
+    return await asyncio.to_thread(_show_amendment, request, site, name, found)
+
+
+def amend(request: Visit, site: Site, run: str, fields: Fields) -> Page | None:
+    found = _standing(site, run, one(fields, "to"))
+    why, caller = one(fields, "why").strip(), site.caller(request)
+    reply, problems = read_fields(replace(found.ask, questions=(found.question,)), fields)
+    problem, status = "", 422
+    if not may(caller, "amend"):
+        problem, status = "Only a person can change an answer: log in first.", 403
+    elif one(fields, "seen") != given(found)["seen"]:
+        problem, status = "Somebody else has changed this answer. Check it again.", 409
+    elif is_under_way(site, run):
+        problem = "Agents are at work on this run. Change the answer when they are done."
+        status = 409
+    elif problems:
+        problem = FIX
+    elif not reply.answers:
+        problem = "Nothing was chosen. The answer stays as it is."
+    elif not why or len(why) > LONGEST_TEXT:
+        problem = "Give a short reason for the change."
+    else:
+        try:
+            key = found.question.key
+            replies.amend(site.store, caller, run, reply, key=key, why=why, seen=found.answer)
+        except QuandaryError as refused:
+            problem, status = sentence(refused), 409
+        else:
+            return None
+    kept = (fields, problems.get(0, "")) if status == 422 else ({}, "")
+    return _show_amendment(request, site, run, found, problem, status, *kept)
+
+
+def _standing(site: Site, run: str, key: str) -> GivenAnswer:
+    """An answer that counts; others cannot be changed."""
+    for found in timeline.given_answers(site.store, run):
+        if found.question.key == key:
+            return found
+    raise NotFound(f"run {run} has no answer to {key} that counts")
+
+
+def _show_amendment(
+    request: Visit,
+    site: Site,
+    run: str,
+    found: GivenAnswer,
+    problem: str = "",
+    status: int = 200,
+    fields: Fields | None = None,
+    wrong: str = "",
+) -> Page:
+    """The page with the question as it was asked, and the answer as it stands."""
+    shown = conceal_files(site.store, site.caller(request), run, found.ask)
+    return page(
+        request,
+        site,
+        "amend",
+        status=status,
+        run=run,
+        given=given(found),
+        preamble=shown.preamble.text,
+        sheet=sheet(found.ask, 0, found.question, fields or {}, wrong),
+        why=one(fields or {}, "why"),
+        problem=problem,
+        person=site.visitor(request).is_person,
+    )
+
+
+def _on_form(
+    work: Callable[[Visit, Site, str, Fields], Page | Redirect | None],
+) -> HTTPRouteHandler:
+    """What is done with a form of a run's page that comes back: it says what is wrong, or works."""
+
+    def act(request: Visit, site: Site, run: str, fields: Fields) -> Page | Redirect:
+        name = site.find_run(request, run)
+        try:
+            back = Redirect(read_wanted(request).link(f"/runs/{name}"), status_code=303)
+            return work(request, site, name, fields) or back
+        except QuandaryError as refused:
+            return run_page(request, site, name, sentence(refused), refused.http)
+
+    @post(f"/runs/{{run:str}}/{work.__name__}", status_code=303, include_in_schema=False)
+    async def handle(request: Visit, site: TheSite, run: RunId) -> Page | Redirect:
+        return await asyncio.to_thread(act, request, site, run, await own_form(request, site))
+
+    return handle
+
+
+_FORMS = (answer, resume, withdraw, amend, undo, snooze)
+HARMLESS = "default-src 'none'; sandbox"
+
+
+@get("/runs/{run:str}/attachments/{digest:str}", sync_to_thread=True, include_in_schema=False)
+def attachment(request: Visit, site: TheSite, run: RunId, digest: FromPath[str]) -> Response[bytes]:
+    """An attachment as a file. Whatever it is, it is never a page of ours, and runs nothing."""
+    name = site.find_run(request, run)
+    about, data = load(site.store, name, digest)
+    media = "text/plain; charset=utf-8" if about.is_text else find_media(data)
+    way = "inline" if about.is_text or about.shape == "image" else "attachment"
+    return Response(
+        data,
+        media_type=media,
+        headers={
+            "Content-Security-Policy": HARMLESS,
+            "Content-Disposition": f"{way}; filename*=UTF-8''{quote(about.name, safe='')}",
+        },
+    )
 
 
 After = Annotated[int, QueryParameter(ge=0, le=2**53)]
@@ -196,9 +457,9 @@ def runs(
     status: FromQuery[Status | None] = None,
     q: Annotated[str, QueryParameter(max_length=LONGEST_WISH)] = "",
     after: After = 0,
-) -> Template:
+) -> Page:
     """Every run, the newest first, or those that have all the words."""
-    seen, words, is_whole = project_seen(site.caller(request)), words_in(q), True
+    seen, words, is_whole = project_seen(site.caller(request)), timeline.words_in(q), True
     if words:
         rows, is_whole = find_runs(site.store, words, seen, PAGE, after or None)
     else:
@@ -220,19 +481,20 @@ def runs(
 
 
 @get("/trees", sync_to_thread=True, include_in_schema=False)
-def trees(request: Visit, site: TheSite) -> Template:
+def trees(request: Visit, site: TheSite) -> Page:
     """The project's trees, drawn, with what is wrong with them."""
     return page(request, site, "trees", found=list(list_trees(site.caller(request))))
 
 
 @get("/stats", sync_to_thread=True, include_in_schema=False)
-def stats(request: Visit, site: TheSite) -> Template:
+def stats(request: Visit, site: TheSite) -> Page:
     """What people make of the questions."""
-    shown: dict[str, Any] = {"most": MOST_QUESTIONS, "width": WIDTH, "height": HEIGHT}
     project = project_seen(site.caller(request))
     figures, is_new = find_figures(site.store, project)
     runs = site.store.count_runs(project=project) if figures is None else 0
-    return page(request, site, "stats", figures=figures, is_new=is_new, runs=runs, **shown)
+    return page(
+        request, site, "stats", figures=figures, is_new=is_new, runs=runs, most=MOST_QUESTIONS
+    )
 
 
 @get("/events", include_in_schema=False)
@@ -240,32 +502,22 @@ async def events(
     request: Visit,
     site: TheSite,
     run: Annotated[str, QueryParameter(pattern=r"^[0-9A-Z]{0,26}$")] = "",
-) -> Stream:
+) -> ASGIApp:
     """News for an open page, as long as its login: of one run, or of all that it sees."""
     session, project = site.visitor(request).session, project_seen(site.caller(request))
 
-    async def news() -> AsyncIterator[bytes]:
-        with site.events.listening(run, project) as queue:
-            yield b"event: hello\r\ndata: hello\r\nretry: 2000\r\n\r\n"
-            while site.events.hears(queue):
-                runs = await following(queue)
-                if session is not None and not site.keys.is_open(session):
-                    return
-                kind = "news" if runs else "quiet"
-                yield f"event: {kind}\r\ndata: {runs}\r\n\r\n".encode()
+    async def answer(_: Scope, receive: Receive, send: Send) -> None:
+        opened = OpenPage(send, run, project, lambda: session is None or site.keys.is_open(session))
+        await site.events.stream(opened, receive)
 
-    headers = {"Cache-Control": "no-cache", "Connection": "keep-alive", "X-Accel-Buffering": "no"}
-    return Stream(news(), media_type="text/event-stream", headers=headers)
+    return answer
 
 
 Chosen = Annotated[list[str] | None, QueryParameter(name="run", max_items=PAGE)]
 
 
 def find_rows(site: Site, request: Visit, names: Sequence[str]) -> list[Row]:
-    """The rows that were selected, if they can be answered together; the list says which can.
-
-    What cannot be taken back never can, and neither can what asks something else.
-    """
+    """The selected rows, if they ask the same, and nothing that cannot be taken back."""
     wanted = read_wanted(request)
     narrowed = wanted._replace(snoozed="", q="") if wanted.is_narrow else Wanted(order=wanted.order)
     listed = list_inbox(site.store, site.caller(request), narrowed._replace(after=wanted.after))
@@ -281,21 +533,21 @@ def find_rows(site: Site, request: Visit, names: Sequence[str]) -> list[Row]:
 
 
 @get("/together", include_in_schema=False)
-async def together(request: Visit, site: TheSite, chosen: Chosen = None) -> Template:
+async def together(request: Visit, site: TheSite, chosen: Chosen = None) -> Page:
     """The form that answers several questions."""
     rows = await asyncio.to_thread(find_rows, site, request, chosen or [])
-    return await asyncio.to_thread(_form, request, site, rows)
+    return await asyncio.to_thread(_show_together, request, site, rows)
 
 
-def _form(
+def _show_together(
     request: Visit,
     site: Site,
     rows: Sequence[Row],
     problem: str = "",
     fields: Fields | None = None,
     wrong: dict[int, str] | None = None,
-) -> Template:
-    state = look(site.store, rows[0].run.id)
+) -> Page:
+    state = driver.look(site.store, rows[0].run.id)
     return page(
         request,
         site,
@@ -309,13 +561,13 @@ def _form(
 
 
 @post("/together", status_code=303, include_in_schema=False)
-async def answer_together(request: Visit, site: TheSite) -> Template | Redirect:
+async def answer_together(request: Visit, site: TheSite) -> Page | Redirect:
     """Record the same answer in each of the runs, on the strength of what each one asks."""
     fields = await own_form(request, site)
-    return await asyncio.to_thread(_answer, request, site, fields)
+    return await asyncio.to_thread(_answer_each, request, site, fields)
 
 
-def _answer(request: Visit, site: Site, fields: Fields) -> Template | Redirect:
+def _answer_each(request: Visit, site: Site, fields: Fields) -> Page | Redirect:
     rows = find_rows(site, request, [name.partition(" ")[0] for name in fields.get("run", [])])
     keys = dict(name.partition(" ")[::2] for name in fields.get("run", []))
     caller, token = site.caller(request), one(fields, "token")
@@ -326,16 +578,19 @@ def _answer(request: Visit, site: Site, fields: Fields) -> Template | Redirect:
         shown = {choice.code for choice in row.ask.questions[0].choices}
         if problems or not reply.answers or not shown.issuperset(reply.answers[0].picked):
             problem = FIX if problems else "Choose among the options that are shown."
-            return _form(request, site, rows, problem, fields, problems)
+            return _show_together(request, site, rows, problem, fields, problems)
         sent = {"token": f"{token}:{row.run.id}"[:200], "sent": digest_of(keys, row.run.id)}
         try:
             to = keys[row.run.id]
             replies.record_reply(site.store, caller, row.run.id, reply, to=to, **sent)
         except QuandaryError as refused:
             counted = f" {len(done)} of {len(rows)} were recorded." if done else ""
-            return _form(request, site, rows[len(done) :], sentence(refused) + counted, fields)
+            return _show_together(
+                request, site, rows[len(done) :], sentence(refused) + counted, fields
+            )
         done.append(row.run.id)
     return onward(request, site, done)
 
 
-PAGES = [runs, trees, stats, events, together, answer_together]
+PAGES = [inbox, one_run, amend_form, attachment, *map(_on_form, _FORMS)]
+PAGES += [runs, trees, stats, events, together, answer_together]

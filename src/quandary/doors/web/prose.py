@@ -24,24 +24,25 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
+from quandary.desk.attachments import list_attachments
+from quandary.desk.reply import arguments_of
+from quandary.errors import QuandaryError
+from quandary.model.asks import Attachment, tell_size
 from quandary.model.text import count, reveal
 
 if TYPE_CHECKING:
+    from quandary.doors.web.access import Fields
+    from quandary.journal.store import Store
+
     Pictures = Mapping[str, str]
     """The addresses of attached images, by their names."""
 
-LONGEST = 20_000
-"""Characters of Markdown that are laid out; what is behind them is shown as it is."""
-HEAVIEST = 58_000
-"""What is written to keep the layout busy is shown as it is."""
-LONGEST_CODE = 10_000
-"""Characters of code that are coloured."""
-MOST_ROWS = 1_000
-"""Rows of a table, a diff or a text that are shown."""
-FOLDED = 200
-"""A file of a diff with more rows than this is folded."""
-MOST_PARTS = 500
-"""Objects and lists of a JSON document that can be folded one by one."""
+LONGEST = 20_000  # characters of Markdown that are laid out; what is behind them is shown as it is
+HEAVIEST = 58_000  # what is written to keep the layout busy is shown as it is
+LONGEST_CODE = 10_000  # characters of code that are coloured
+MOST_ROWS = 1_000  # rows of a table, a diff or a text that are shown
+FOLDED = 200  # a file of a diff with more rows than this is folded
+MOST_PARTS = 500  # objects and lists of a JSON document that can be folded one by one
 _TAGS = nh3.ALLOWED_TAGS - {"map", "area"}
 _ATTRIBUTES = {
     "*": {"class", "dir", "data-line"},
@@ -107,9 +108,6 @@ def _is_light(text: str) -> bool:
     return len(text) + marks <= HEAVIEST
 
 
-# -- Markdown ------------------------------------------------------------------------------------
-
-
 @cache
 def _layout() -> MarkdownIt:
     laid = MarkdownIt("commonmark", {"html": False, "breaks": True, "maxNesting": 20})
@@ -121,10 +119,7 @@ def _layout() -> MarkdownIt:
 
 
 def _dress(tokens: list[Token], pictures: Pictures) -> None:
-    """Have blocks know their lines, and code, links and images be what a page can show.
-
-    Headings stand below that of the page, and none goes down by more than a level.
-    """
+    """Have blocks know their lines; code, links and images become what a page can show."""
     level, room = 1, LONGEST_CODE
     for token in tokens:
         if token.type == "heading_open":
@@ -188,7 +183,7 @@ def _show_code(token: Token, *, colours: bool) -> Markup:
     if language == "json" and token.content.count("\n") > 20:
         return render_json(token.content)
     code = highlight(token.content, language) if colours else escape(token.content)
-    line = token.map[0] + 1 if token.map else 0
+    line = token.map[0] + (2 if token.markup else 1) if token.map else 0  # behind its fence
     return Markup('<pre tabindex="0" data-line="%s"><code>%s</code></pre>\n') % (line, code)
 
 
@@ -208,8 +203,6 @@ def highlight(code: str, language: str) -> Markup:
     painted = paint(code, lexer, HtmlFormatter(nowrap=True, classprefix="hl-"))
     return Markup(painted.rstrip("\n"))  # noqa: S704 - Pygments escapes the code
 
-
-# -- diffs ---------------------------------------------------------------------------------------
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
@@ -304,14 +297,8 @@ def render_any(text: str) -> Markup:
     return render(text)
 
 
-# -- tables, JSON, plain text --------------------------------------------------------------------
-
-
 def visible(value: object) -> object:
-    """Signs that hide, or that turn the text around them, are shown as what they are.
-
-    Everything that a template puts out goes through here. Breaks and tabs are harmless on a page.
-    """
+    """Signs that hide, or that turn the text around them, are shown as what they are."""
     return reveal(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -355,3 +342,69 @@ def render_lines(text: str, name: str = "") -> Markup:
     painted = highlight(code, language) if len(code) <= LONGEST_CODE else escape(code)
     shown = [Markup(line) for line in str(painted).split("\n")]  # noqa: S704 - escaped above
     return _lay("lines", shown, max(len(lines) - MOST_ROWS, 0))
+
+
+LARGEST_SHOWN = 200_000  # characters of an attachment that are looked at to show it in place
+
+
+def find_address(run: str, digest: str) -> str:
+    """Where an attachment is served."""
+    return f"/runs/{run}/attachments/{digest}"
+
+
+def find_pictures(run: str, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """The attached images, which Markdown may show."""
+    images = (one for one in list_attachments(arguments) if one.shape == "image")
+    return {one.name: find_address(run, one.digest) for one in images}
+
+
+def show_attachments(
+    store: Store, run: str, arguments: Mapping[str, Any], origin: str, fields: Fields
+) -> list[dict[str, Any]]:
+    """The attachments of a run as a page shows them, with what changed since another run."""
+    pictures = find_pictures(run, arguments)
+    earlier = {}
+    with suppress(QuandaryError):  # it may be gone
+        known = list_attachments(arguments_of(store, origin)) if origin else []
+        earlier = {one.name: one.digest for one in known}
+    return [
+        {
+            "name": one.name,
+            "size": tell_size(one.size),
+            "digest": one.digest,
+            "address": find_address(run, one.digest),
+            "is_text": one.is_text,
+            "is_numbered": one.shape in ("markdown", "csv"),
+            "shown": _show(store, run, one, pictures),
+            "changes": _compare(store, one, earlier.get(one.name, one.digest)),
+            "remarks": "\n".join(fields.get(f"remarks:{one.name}", [])),
+        }
+        for one in list_attachments(arguments)
+    ]
+
+
+def _show(store: Store, run: str, one: Attachment, pictures: dict[str, str]) -> Markup:
+    """What is in an attachment, as far as it can be shown in place."""
+    if one.shape == "image":
+        return Markup('<img src="%s" alt="%s">') % (find_address(run, one.digest), one.name)
+    data = store.document(one.digest) if one.is_text else None
+    if data is None:
+        return Markup("")
+    text = reveal(data.decode(errors="replace"))
+    head, cut = text[:LARGEST_SHOWN], len(text) > LARGEST_SHOWN
+    if one.shape == "markdown":
+        return render(head, pictures)
+    shape = "text" if cut and one.shape == "json" else one.shape
+    renders = {"diff": render_diff, "csv": render_table, "json": render_json}
+    shown = renders[shape](head) if shape in renders else render_lines(head, one.name)
+    more = Markup("<p>This is its beginning; the whole file is behind its name.</p>")
+    return shown + more if cut else shown
+
+
+def _compare(store: Store, one: Attachment, before: str) -> Markup:
+    """What changed in a text since it was shown in the run before."""
+    old, new = (store.document(digest) for digest in (before, one.digest))
+    if before == one.digest or not one.is_text or old is None or new is None:
+        return Markup("")
+    was, now = (reveal(data.decode(errors="replace"))[:LARGEST_SHOWN] for data in (old, new))
+    return compare(was, now, one.name)

@@ -1,73 +1,52 @@
-"""The page of a run: its question, its history, its chart or track, and its forms."""
+"""The page of a run as plain data: its question, its history, its chart or track.
+
+The templates only lay it out.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import re
-from collections.abc import Callable, Sequence
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from datetime import datetime, time, timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-from litestar import Response, get, post
-from litestar.params import QueryParameter
-from litestar.response import Redirect, Template
 from markupsafe import Markup
 from msgspec.structs import replace
 
 from quandary.desk import phases, timeline
 from quandary.desk import reply as replies
-from quandary.desk.authority import may
 from quandary.desk.begin import digest_of
-from quandary.desk.sheets import tell_question
-from quandary.desk.state import conceal, conceal_files, look, outcome_lines
-from quandary.desk.timeline import answer_text, given_answers, tell_origin
-from quandary.desk.walks import NOT_RESUMED, PARKING, has_begun, is_handed_over, read_parked
-from quandary.doors.web.access import (
-    Fields,
-    RunId,
-    Site,
-    TheSite,
-    Visit,
-    one,
-    own_form,
-    page,
-    wanted_part,
-)
-from quandary.doors.web.inbox import (
-    FURTHEST,
-    Listing,
-    Notice,
-    is_one_way,
-    list_inbox,
-    read_wanted,
-    settings_of,
-    tell_about,
-    tell_answered,
-)
+from quandary.desk.drafts import SEEN_FIRST, Draft
+from quandary.desk.sheets import WHICH, take_apart, tell_in_line, tell_question
+from quandary.desk.state import outcome_lines
+from quandary.desk.walks import PARKING, has_begun, is_handed_over, read_parked
+from quandary.doors.web import prose
 from quandary.doors.web.metrics import seconds_since
-from quandary.doors.web.prose import render_any
-from quandary.doors.web.questions import LONGEST_TEXT, read_fields, sheet, show_question
-from quandary.errors import AlreadyAnswered, NotFound, QuandaryError, Rejected, Reused
+from quandary.errors import QuandaryError
+from quandary.flows import wording
+from quandary.flows.asking import PERSON
 from quandary.journal import runs
-from quandary.journal.chance import now
-from quandary.journal.entries import Began, Entry, tell_source
-from quandary.journal.history import GivenAnswer, find_last_answer, look_at
+from quandary.journal.entries import Began, Entry, read_beginning, tell_source
+from quandary.journal.history import GivenAnswer
 from quandary.journal.history import given as counting
+from quandary.model.asks import MORE, Answer, Reply, read_annotations
 from quandary.model.calls import HUMAN
+from quandary.model.text import as_text, reveal
 from quandary.model.text import cut as text_cut
-from quandary.model.text import reveal
 from quandary.model.track import split
+from quandary.model.tree import Tree
 
 if TYPE_CHECKING:
-    from litestar.handlers import HTTPRouteHandler
-
+    from quandary.doors.web.access import Fields, Site
     from quandary.formats.tracks import Passage
     from quandary.journal.store import Run, State, Store
-    from quandary.reports.story import Stop
+    from quandary.model.asks import Annotation, Ask, Field, Note, Question
+    from quandary.model.tree import Option
+    from quandary.reports import Stop
+
+    Levels = AbstractSet[frozenset[tuple[str, str, str]]]
 
 MOST_EVENTS = 200
 MOST_STOPS = 200
@@ -109,8 +88,8 @@ def result(state: State) -> list[str]:
 
 def _walk(store: Store, run: str, *, under_way: bool) -> dict[str, Any] | None:
     """The story of a walk, for the template to tell with the words of reports."""
-    from quandary.reports import story as words  # noqa: PLC0415 - only for charts
-    from quandary.reports.drawing import picture  # noqa: PLC0415 - the same
+    from quandary import reports as words  # noqa: PLC0415 - only for charts
+    from quandary.reports.html import picture  # noqa: PLC0415 - the same
     from quandary.reports.retelling import retell  # noqa: PLC0415 - the same
 
     try:
@@ -149,7 +128,7 @@ def _lay_out(room: int) -> Callable[[str], Markup]:
         room -= len(text)
         if room < 0:
             return Markup("<pre tabindex=0 dir=auto>%s</pre>") % reveal(cut(text))
-        return render_any(text)
+        return prose.render_any(text)
 
     return lay
 
@@ -187,20 +166,13 @@ def _tell_passage(store: Store, folder: str, passage: Passage) -> dict[str, Any]
     }
 
 
-# -- how it can be resumed -------------------------------------------------------------------------
-
-
 class Resumption(NamedTuple):
     """How a run can be resumed, for its page."""
 
-    text: str
-    """Where it stands, and what can be done about it."""
-    button: str = ""
-    """What the button says; there is none where nothing is to be done."""
-    command: str = ""
-    """The command that does the same."""
-    obstacle: str = ""
-    """Why it cannot be done from here."""
+    text: str  # where it stands, and what can be done about it
+    button: str = ""  # what the button says; there is none where nothing is to be done
+    command: str = ""  # the command that does the same
+    obstacle: str = ""  # why it cannot be done from here
     under_way: bool = False
 
 
@@ -281,28 +253,10 @@ def is_under_way(site: Site, run: str) -> bool:
     return site.store.is_locked(run)
 
 
-# -- the page, and the forms that come back from it ------------------------------------------------
-
-Key = Annotated[str, QueryParameter(max_length=1_000)]
-LONGEST_TOKEN = 200
-LIST = "inbox_list"
-"""The part of a page that lists what waits."""
-MORNING = time(9)
-"""When something that is put off for days comes back."""
-RUN_NAME = re.compile(r"[0-9A-Z]{26}")
-FIX = "Fix the problems below, then send again."
-NOT_RECORDED = "What you sent was not recorded."
-
-
 def given(found: GivenAnswer) -> dict[str, str]:
-    """An answer that can be changed.
-
-    `seen` is what it is known by, so that nobody changes another answer than the one before them.
-    """
-    said, asked = (
-        answer_text(found.answer, found.question),
-        tell_question(found.ask, found.question),
-    )
+    """An answer that can be changed, and what it is known by, so that no other one is."""
+    said = timeline.answer_text(found.answer, found.question)
+    asked = tell_question(found.ask, found.question)
     about = {"key": found.question.key, "question": " › ".join(filter(None, asked))}
     return about | {"answer": said, "seen": digest_of(said)}
 
@@ -315,292 +269,239 @@ def changeable(row: Run, entries: Sequence[Entry]) -> list[dict[str, str]]:
     return []
 
 
-@get("/", sync_to_thread=True, include_in_schema=False)
-def inbox(request: Visit, site: TheSite) -> Response[Any]:
-    """Everything that waits for a person, with the first question open, or the one that follows.
+OTHER = "\N{WHITE CIRCLE}"  # what stands for Other in a form; no code looks like that
+REMARKS = "remarks:"
+LONGEST_TEXT = 10_000
 
-    On a small screen that is shown in place of the list only where one was just answered. Whoever
-    searches chooses themselves.
-    """
-    caller, wanted, site = site.caller(request), read_wanted(request), site.at_a_glance
-    past = str(request.query_params.get("past", ""))
-    alone = bool(wanted.q) and not past
-    listing = list_inbox(site.store, caller, wanted, alone=alone)
-    answered = [str(name) for name in request.query_params.getall("answered", [])]
-    seen = [name for name in answered[:FURTHEST] if RUN_NAME.fullmatch(name)]
-    number, _, project = past.partition(" ")
-    is_number = number.isascii() and number.isdigit() and len(number) < 16
-    chosen = listing.following(int(number) if is_number else 0, project)
-    notice = tell_answered(site.store, seen) if caller.who == "person" else None
-    values: dict[str, Any] = {"notice": notice, "opened": bool(past)}
-    if wanted_part(request) == LIST:
-        return list_part(request, site, listing)
-    if chosen is not None and chosen.ask and not alone:
-        return run_page(request, site, chosen.run.id, row=chosen.run, listing=listing, **values)
-    return page(request, site, "inbox", listing=listing, question=None, **values)
+BOTH = "Choose an option or type your own words, not both: choose Other, or clear the box."
+NOT_WITH_MORE = "“More…” shows further options: open it first, then type."
+REMARK_FORM = "“{}” is no remark on a line: write it as 12: what you think of line 12."
+NOTHING_CHOSEN = "You changed a value: choose an option too."
+TOO_LONG = f"The text is too long; at most {LONGEST_TEXT:,} characters are allowed."
 
 
-def list_part(request: Visit, site: Site, listing: Listing) -> Response[Any]:
-    """The list as an open page asks for it; nothing of it where that page has it."""
-    headers = {"ETag": listing.tag}
-    if request.headers.get("if-none-match") == listing.tag:
-        return Response(None, status_code=304, headers=headers)
-    shown = page(request, site, LIST, listing=listing)
-    shown.headers |= headers
-    return shown
+def read_fields(ask: Ask, fields: Fields) -> tuple[Reply, dict[int, str]]:
+    """The answers in a form, and what is wrong with its parts, by the number of the question."""
+    answers: list[Answer] = []
+    problems: dict[int, str] = {}
+    for number, question in enumerate(ask.questions):
+        problem, answer = _answer(ask, question, fields, number)
+        if problem:
+            problems[number] = problem
+        elif answer is not None:
+            answers.append(answer)
+    remarks, rest = _read_remarks(fields)
+    if rest:
+        problems[0] = REMARK_FORM.format(rest)
+    if remarks and not problems:
+        answers = answers or [Answer(ask.questions[0].key, prefix="fill")]
+        answers[0] = replace(answers[0], annotations=tuple(remarks))
+    return Reply(tuple(answers)), problems
 
 
-@get("/runs/{run:str}", sync_to_thread=True, include_in_schema=False)
-def one_run(request: Visit, site: TheSite, run: RunId) -> Response[Any]:
-    """A run: its question, if one waits, beside the others that wait; and what happened so far."""
-    site = site.at_a_glance
-    if wanted_part(request) == LIST:
-        listing = list_inbox(site.store, site.caller(request), read_wanted(request))
-        return list_part(request, site, listing)
-    return run_page(request, site, site.find_run(request, run))
+def _read_remarks(fields: Fields) -> tuple[list[Annotation], str]:
+    """The remarks on lines in a form, and the first line that is none."""
+    found, rest = [], ""
+    for name, texts in fields.items():
+        if name.startswith(REMARKS):
+            more, left = read_annotations("\n".join(texts), name.removeprefix(REMARKS))
+            found += more
+            rest = rest or left.partition("\n")[0]
+    return sorted(found, key=lambda one: (one.file, one.line)), rest
 
 
-def run_page(
-    request: Visit,
-    site: Site,
-    run: str,
-    problem: str = "",
-    status: int = 200,
-    fields: Fields | None = None,
-    problems: dict[int, str] | None = None,
-    *,
-    row: Run | None = None,
-    listing: Listing | None = None,
-    notice: Notice | None = None,
-    opened: bool = True,
-) -> Template:
-    """The page of a run, perhaps with something to say first; what waits stands in the inbox."""
-    site = site.at_a_glance
-    caller, store, wanted = site.caller(request), site.store, read_wanted(request)
-    row = row or runs.open_run(store, run).row
-    entries = store.entries(run, upto=row.n)
-    state = conceal(store, caller, look_at(store, row, entries=entries))
-    going = resumption(site, row, state, entries)
-    began = entries[0].read() if entries else None
-    beginning = None
-    if isinstance(began, Began):
-        beginning = began, entries[0].read_matter().arguments or {}
-    waits = state.ask is not None
-    if waits and listing is None and not wanted_part(request):
-        listing = list_inbox(store, caller, wanted, alone=False)
-    last = find_last_answer(entries) if may(caller, "amend") and not waits else None
-    return page(
-        request,
-        site,
-        "inbox" if waits else "run",
-        parts=("parts",),
-        status=status,
-        listing=listing,
-        notice=notice,
-        opened=opened,
-        wanted=wanted,
-        undoable=last is not None and not last.obstacle and row.status == "done",
-        origin=tell_origin(began),
-        about=_tell_about(store, beginning) if beginning else "",
-        one_way=state.ask is not None and is_one_way(settings_of(row.project), state.ask),
-        going=going,
-        may_drive=may(caller, "start agents"),
-        troubles=[note.text for note in state.notes if note.kind == NOT_RESUMED],
-        answers=changeable(row, entries),
-        state=state,
-        row=row,
-        question=show_question(store, state, fields or {}, problems or {}, beginning, entries),
-        problem=problem,
-        **tell_run(store, state, entries, under_way=going is not None and going.under_way),
-    )
-
-
-def _tell_about(store: Store, beginning: tuple[Began, dict[str, Any]]) -> str:
-    about = timeline.tell_beginning(store.document, *beginning)
-    return tell_about(about, timeline.list_titles(beginning[1]))
-
-
-def sentence(error: QuandaryError) -> str:
-    """What an error says, as a sentence of a page."""
-    said = str(error)
-    return f"{said[:1].upper()}{said[1:].rstrip('.')}."
-
-
-def answer(request: Visit, site: Site, run: str, fields: Fields) -> Template | Redirect | None:
-    shown, caller = partial(run_page, request, site, run), site.caller(request)
-    state = look(site.store, caller, run)
-    to, token = one(fields, "to"), one(fields, "token")[:LONGEST_TOKEN]
-    sent = digest_of({name: said for name, said in fields.items() if name != "mark"})
-    if state.ask is None or state.key != to:
-        with suppress(Reused):
-            if token and replies.repeat(site.store, caller, run, token, sent) is not None:
-                return None if state.ask else onward(request, site, [run])  # it was sent twice
-        return shown(f"{sentence(replies.already(state, to))} {NOT_RECORDED}", 409)
-    reply, problems = read_fields(state.ask, fields)
-    if problems or not reply.answers:
-        problem = FIX if problems else "Nothing was chosen. The question still waits."
-        return shown(problem, 422, fields, problems)
-    try:
-        state = replies.record_reply(site.store, caller, run, reply, to=to, token=token, sent=sent)
-    except AlreadyAnswered as late:
-        return shown(f"{sentence(late)} {NOT_RECORDED}", 409)
-    except QuandaryError as refused:
-        return shown(sentence(refused), 422, fields)
-    replies.have_read(state, site.walks)
-    return None if state.ask is not None else onward(request, site, [run])
-
-
-def onward(request: Visit, site: Site, names: Sequence[str], became: str = "answered") -> Redirect:
-    """To the question behind those that were answered, with a notice of what they became."""
-    row = site.store.run(names[-1])
-    said = [(became, run) for run in names]
-    said += [("past", f"{row.number} {row.project}")] if row is not None else []
-    query = "&".join(filter(None, (read_wanted(request).query, urlencode(said))))
-    return Redirect(f"/?{query}", status_code=303)
-
-
-def undo(request: Visit, site: Site, run: str, _: Fields) -> Template | None:
-    try:
-        replies.undo(site.store, site.caller(request), run)
-    except Rejected as refused:
-        return run_page(request, site, run, sentence(refused), 409)
-    return None
-
-
-def snooze(request: Visit, site: Site, run: str, fields: Fields) -> Template | Redirect:
-    try:
-        until = read_moment(one(fields, "until"), one(fields, "date"))
-        to = one(fields, "to") or None
-        replies.snooze(site.store, site.caller(request), run, until, to)
-    except QuandaryError as refused:
-        return run_page(request, site, run, sentence(refused), refused.http)
-    return onward(request, site, [run], "later")
-
-
-def read_moment(until: str, date: str) -> datetime:
-    """Until when: an hour from now, or in the morning of tomorrow or of a date, by our clock."""
-    if until == "hour":
-        return now() + timedelta(hours=1)
-    here = now().astimezone()
-    day = here.date() + timedelta(days=1)
-    if until != "tomorrow":
-        try:
-            day = datetime.fromisoformat(date).date()
-        except ValueError:
-            raise QuandaryError(f"{date[:20]!a} is no date; write it like {day}") from None
-    return datetime.combine(day, MORNING).astimezone()
-
-
-def resume(request: Visit, site: Site, run: str, _: Fields) -> Template | None:
-    try:
-        replies.resume(site.store, site.caller(request), run, site.walks)
-    except Rejected as refused:
-        return run_page(request, site, run, sentence(refused), refused.http)
-    return None
-
-
-def withdraw(request: Visit, site: Site, run: str, fields: Fields) -> Template | None:
-    why = one(fields, "why").strip()
-    if not why or len(why) > LONGEST_TEXT:
-        return run_page(request, site, run, "Give a short reason for withdrawing the run.", 422)
-    try:
-        replies.withdraw(site.store, site.caller(request), run, why)
-    except Rejected as late:
-        return run_page(request, site, run, sentence(late), 409)
-    return None
-
-
-# -- changing an answer --------------------------------------------------------------------------
-
-
-@get("/runs/{run:str}/amend", include_in_schema=False)
-async def amend_form(request: Visit, site: TheSite, run: RunId, to: Key) -> Template:
-    """The form in which an answer is changed."""
-    name = await asyncio.to_thread(site.find_run, request, run)
-    found = await asyncio.to_thread(_standing, site, name, to)
-    return await asyncio.to_thread(_form, request, site, name, found)
-
-
-def amend(request: Visit, site: Site, run: str, fields: Fields) -> Template | None:
-    found = _standing(site, run, one(fields, "to"))
-    why, caller = one(fields, "why").strip(), site.caller(request)
-    reply, problems = read_fields(replace(found.ask, questions=(found.question,)), fields)
-    problem, status = "", 422
-    if not may(caller, "amend"):
-        problem, status = "Only a person can change an answer: log in first.", 403
-    elif one(fields, "seen") != given(found)["seen"]:
-        problem, status = "Somebody else has changed this answer. Check it again.", 409
-    elif is_under_way(site, run):
-        problem = "Agents are at work on this run. Change the answer when they are done."
-        status = 409
-    elif problems:
-        problem = FIX
-    elif not reply.answers:
-        problem = "Nothing was chosen. The answer stays as it is."
-    elif not why or len(why) > LONGEST_TEXT:
-        problem = "Give a short reason for the change."
+def _answer(ask: Ask, question: Question, fields: Fields, number: int) -> tuple[str, Answer | None]:
+    picked = fields.get(f"pick-{number}", [])
+    draft = Draft(question, "plain" if ask.kind == "advisory" else "strict")
+    draft.words = _join(fields, f"text-{number}")
+    draft.comment = _join(fields, f"comment-{number}")
+    draft.typed = {
+        one.name: fields[name][-1].replace("\r\n", "\n")
+        for place, one in enumerate(question.fields)
+        if (name := f"value-{number}-{place}") in fields
+    }
+    if max(map(len, (draft.words, draft.comment, *draft.typed.values()))) > LONGEST_TEXT:
+        return TOO_LONG, None
+    every = [choice.code for choice in question.choices]
+    codes = [code for code in every if code in picked]
+    draft.ticked, draft.opens = {code for code in codes if code != MORE}, OTHER in picked
+    letter = "".join(fields.get(f"extra-{number}", [])[:1])
+    if letter or f"up-{number}" in fields:
+        return draft.press(letter) if letter else draft.settle(up=True), draft.answer
+    if not codes and not draft.words and OTHER not in picked:
+        if not question.gathered or f"seen-{number}" not in fields:
+            problem = draft.keep(Answer(question.key, prefix="fill"))
+            changed = draft.answer is not None and draft.answer.values
+            return problem or (NOTHING_CHOSEN if changed else ""), None
+        draft.at = 0  # what was ticked on earlier pages is the answer
+    elif MORE in codes:
+        if draft.words:
+            return NOT_WITH_MORE, None
+        draft.at = every.index(MORE)
+    elif question.multi or not codes:
+        draft.at = draft.other if draft.words or OTHER in picked else 0
+    elif draft.words:
+        return BOTH, None
     else:
-        try:
-            key = found.question.key
-            replies.amend(site.store, caller, run, reply, key=key, why=why, seen=found.answer)
-        except QuandaryError as refused:
-            problem, status = sentence(refused), 409
-        else:
-            return None
-    kept = (fields, problems.get(0, "")) if status == 422 else ({}, "")
-    return _form(request, site, run, found, problem, status, *kept)
+        draft.at = every.index(codes[0])
+    return draft.settle(), draft.answer
 
 
-def _standing(site: Site, run: str, key: str) -> GivenAnswer:
-    """An answer that counts; others cannot be changed."""
-    for found in given_answers(site.store, run):
-        if found.question.key == key:
-            return found
-    raise NotFound(f"run {run} has no answer to {key} that counts")
+def _join(fields: Fields, name: str) -> str:
+    return "\n".join(fields.get(name, [])).replace("\r\n", "\n").strip()
 
 
-def _form(
-    request: Visit,
-    site: Site,
-    run: str,
-    found: GivenAnswer,
-    problem: str = "",
-    status: int = 200,
-    fields: Fields | None = None,
-    wrong: str = "",
-) -> Template:
-    """The page with the question as it was asked, and the answer as it stands."""
-    shown = conceal_files(site.store, site.caller(request), run, found.ask)
-    return page(
-        request,
-        site,
-        "amend",
-        status=status,
-        run=run,
-        given=given(found),
-        preamble=shown.preamble.text,
-        sheet=sheet(found.ask, 0, found.question, fields or {}, wrong),
-        why=one(fields or {}, "why"),
-        problem=problem,
-        person=site.visitor(request).is_person,
-    )
+class Line(NamedTuple):
+    """A line of a tree."""
+
+    depth: int
+    code: str
+    label: str
+    description: str = ""
+    here: bool = False  # it is asked about now
 
 
-def _on_form(
-    work: Callable[[Visit, Site, str, Fields], Template | Redirect | None],
-) -> HTTPRouteHandler:
-    """What is done with a form of a run's page that comes back: it says what is wrong, or works."""
+def show_question(
+    store: Store,
+    state: State,
+    fields: Fields,
+    problems: Mapping[int, str],
+    beginning: tuple[Began, dict[str, Any]] | None = None,
+    entries: Sequence[Entry] = (),
+) -> dict[str, Any] | None:
+    """The question that a run waits with, and what changed since it was asked before."""
+    ask = state.ask
+    if ask is None:
+        return None
+    began, arguments = beginning or read_beginning(store, state.run)
+    tree = began.documents.get("tree")
+    written = store.document(tree) if tree else None
+    pictures = prose.find_pictures(state.run, arguments)
+    return show_ask(ask, state.notes, fields, problems, pictures) | {
+        "key": ask.key,
+        "changes": _find_changes(ask, entries),
+        "token": secrets.token_urlsafe(16),
+        "attached": prose.show_attachments(store, state.run, arguments, began.origin, fields),
+        "person": ask.require == "person",
+        "tree": mark_levels(msgspec.json.decode(written, type=Tree), ask) if written else (),
+    }
 
-    @post(f"/runs/{{run:str}}/{work.__name__}", status_code=303, include_in_schema=False)
-    async def handle(request: Visit, site: TheSite, run: RunId) -> Template | Redirect:
-        fields = await own_form(request, site)
-        name = await asyncio.to_thread(site.find_run, request, run)
-        refused = await asyncio.to_thread(work, request, site, name, fields)
-        back = read_wanted(request).link(f"/runs/{name}")
-        return refused or Redirect(back, status_code=303)
 
-    return handle
+def _find_changes(ask: Ask, entries: Sequence[Entry]) -> Markup:
+    """What a question was about when it was asked before in this run, against now."""
+    one = ask.questions[0]
+    for entry in reversed([entry for entry in entries if entry.kind == "asked"]):
+        before = entry.read_matter().ask
+        if before is None or before.key == ask.key:
+            continue
+        if any((old.id, old.item) == (one.id, one.item) for old in before.questions):
+            alone = len(before.questions) == len(ask.questions) == 1  # else others' blocks differ
+            was, now = (
+                "\n\n".join((said.context, *(said.blocks if alone else ())))
+                for said in (before.preamble, ask.preamble)
+            )
+            gone = set(was.splitlines()) - set(now.splitlines())
+            return prose.compare(was, now, one.title or "text") if gone else Markup("")
+    return Markup("")
 
 
-_FORMS = (answer, resume, withdraw, amend, undo, snooze)
-RUN_PAGES = [inbox, one_run, amend_form, *map(_on_form, _FORMS)]
+def show_ask(
+    ask: Ask,
+    notes: Sequence[Note],
+    fields: Fields,
+    problems: Mapping[int, str],
+    pictures: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """An Ask with its notes, wherever it comes from."""
+    shown = replace(ask.preamble, extras=(), hints="").text  # which have places of their own
+    new = [note for note in notes if note.text.strip() and note.text.strip() not in shown]
+    new = [note for note in new if note.text != PERSON]  # there is a mark for that
+    hints = ask.preamble.hints.split(" | ") if ask.preamble.hints else []
+    return {
+        "line": tell_in_line(ask)[0],
+        "preamble": prose.render(shown, pictures),
+        "changes": "",
+        "hints": [hint for hint in hints if hint not in (wording.BLANK, wording.UP)],
+        "attached": (),
+        "notes": [note.text for note in new if note.kind != "held"],
+        "held": [f"{note.item}: {note.text}" for note in notes if note.kind == "held"],
+        "sheets": [
+            sheet(ask, number, question, fields, problems.get(number, ""))
+            for number, question in enumerate(ask.questions)
+        ],
+    }
+
+
+def sheet(
+    ask: Ask, number: int, question: Question, fields: Fields, problem: str
+) -> dict[str, Any]:
+    """One question of a page, perhaps with what was filled in and could not stand."""
+    where, summary, asked = take_apart(ask, question)
+    if asked == WHICH and summary:
+        summary, asked = "", summary
+    header = question.header if len(ask.questions) > 1 else ""  # it tells several apart
+    return {
+        "number": number,
+        "where": " › ".join(filter(None, (header, where))),
+        "summary": summary,
+        "text": asked,
+        "question": question,
+        "picked": fields.get(f"pick-{number}", []),
+        "words": "\n".join(fields.get(f"text-{number}", [])),
+        "remark": "\n".join(fields.get(f"comment-{number}", [])),
+        "fields": [
+            _show_field(one, number, place, fields, question.values.get(one.name))
+            for place, one in enumerate(question.fields)
+        ],
+        "problem": problem,
+        "other": OTHER,
+        "seen_first": SEEN_FIRST,
+        "more": MORE,
+    }
+
+
+def _show_field(one: Field, number: int, place: int, fields: Fields, now: object) -> dict[str, Any]:
+    """An input for a value, with what was typed there before or what stands in it."""
+    name = f"value-{number}-{place}"
+    value = fields[name][-1] if fields.get(name) else as_text(now)
+    kinds = [kind for kind in one.types if kind != "null"]
+    options = one.schema.get("enum") or ([True, False] if kinds == ["boolean"] else [])
+    choices = [as_text(choice) for choice in options]
+    return {
+        "name": name,
+        "label": one.label,
+        "about": one.schema.get("description", ""),
+        "kind": "choice" if choices else kinds[0] if len(kinds) == 1 else "string",
+        "choices": choices if value in choices else ["", *choices],
+        "value": value,
+        "long": "\n" in value or len(value) > 60,
+        "required": one.required,
+        "proposed": as_text(one.schema.get("default")),
+    }
+
+
+def mark_levels(tree: Tree, ask: Ask) -> list[Line]:
+    """A tree as lines, with the levels marked that an Ask is about."""
+    levels: Levels = {
+        frozenset((c.code, c.label, c.description) for c in question.choices if c.code != MORE)
+        for question in ask.questions
+    }
+    return lines(tree, levels)
+
+
+def lines(tree: Tree, levels: Levels = frozenset()) -> list[Line]:
+    """A tree line by line; of the levels, those options are marked."""
+    return [
+        line
+        for decision in tree.decisions
+        for line in (Line(0, "", decision.name), *_below(decision.options, 1, levels))
+    ]
+
+
+def _below(level: Sequence[Option], depth: int, levels: Levels) -> Iterator[Line]:
+    shown = {(option.code, option.label, option.description) for option in level}
+    here = {one for marked in levels if marked and marked <= shown for one in marked}
+    for option in level:
+        known = (option.code, option.label, option.description)
+        yield Line(depth, option.code, option.label, option.description, known in here)
+        yield from _below(option.options, depth + 1, levels)

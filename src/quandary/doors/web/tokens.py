@@ -23,19 +23,14 @@ from quandary.errors import ParseError, QuandaryError
 
 SESSION_SECONDS = 12 * 3600
 CODE_SECONDS = 15 * 60
-FAILURES = 10
-"""Wrong secrets of one kind, from one address, before others from there have to wait."""
-MEMORY = 60.0
-"""Seconds for which a wrong one counts."""
-PAUSE = 1.0
-"""Seconds from one to the next then."""
+FAILURES = 10  # wrong secrets of one kind, from one address, before others from there have to wait
+MEMORY = 60.0  # seconds for which a wrong one counts
+PAUSE = 1.0  # seconds from one to the next then
 LONGEST_WAIT = 10.0
 MOST_ADDRESSES = 10_000
-SERVERS = "token"
-"""What the server's own token goes by."""
+SERVERS = "token"  # what the server's own token goes by
 _HASHED = "sha256:"
-Kind = Literal["login", "token"]
-"""Where a secret was given: in the form, or with a request."""
+Kind = Literal["login", "token"]  # where a secret was given: in the form, or with a request
 Guesser = tuple[Kind, str]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -45,18 +40,15 @@ class Session(msgspec.Struct, frozen=True):
 
     user: str
     until: float
-    mark: str
-    """Random; what forms carry is made from it."""
+    mark: str  # random; what forms carry is made from it
 
 
 class Visitor(NamedTuple):
     """Whoever sends a request."""
 
     session: Session | None = None
-    bearer: str = ""
-    """The name behind a token that came with the request itself."""
-    is_hook: bool = False
-    """It came with the token of the user's own hooks, from this machine."""
+    bearer: str = ""  # the name behind a token that came with the request itself
+    is_hook: bool = False  # it came with the token of the user's own hooks, from this machine
 
     @property
     def is_person(self) -> bool:
@@ -81,8 +73,7 @@ class Keys:
         metrics: object = "",
     ) -> None:
         self._signing = signing
-        self.server = ""
-        """What tells the names of cookies apart."""
+        self.server = ""  # what tells the names of cookies apart
         self._metrics = _digest("[serve] metrics", metrics) if metrics else b""
         self._token = _hash(token) if token.strip() else b""
         self._hook = _hash(hook_token(signing))
@@ -97,14 +88,10 @@ class Keys:
         self._failures: dict[Guesser, list[float]] = {}
         self._turns: dict[Guesser, float] = {}
         """When the next secret of somebody who guesses is looked at."""
-        self._proven: set[tuple[str, bytes]] = set()
-        """Where each secret that was right came from."""
+        self._proven: set[tuple[str, bytes]] = set()  # where each secret that was right came from
 
     def bind(self, server: str) -> None:
-        """Sign for one server: at another of the same account, a login there is worth nothing.
-
-        Browsers send a cookie to every port of a machine, so that each server's has another name.
-        """
+        """Sign for one server, by a name of its own: a login elsewhere is worth nothing here."""
         own = hmac.new(self._signing, f"server:{server}".encode(), hashlib.sha256)
         self._signing, self.server = own.digest(), f"-{own.hexdigest()[:12]}"
 
@@ -112,8 +99,6 @@ class Keys:
     def guarded(self) -> bool:
         """Whether there is anything that a stranger could be asked for."""
         return bool(self._token or self._users)
-
-    # -- logging in ------------------------------------------------------------------------------
 
     def new_code(self) -> str:
         """A code that opens one login, for whoever sees the terminal that the server runs in."""
@@ -178,18 +163,13 @@ class Keys:
     def _session(self, user: str) -> Session:
         return Session(user, time.time() + SESSION_SECONDS, secrets.token_urlsafe(16))
 
-    # -- cookies and forms -----------------------------------------------------------------------
-
     def seal(self, session: Session) -> str:
         """The session as a cookie."""
         body = base64.urlsafe_b64encode(msgspec.json.encode(session)).decode().rstrip("=")
         return f"{body}.{self._sign(b'cookie', body, self._users.get(session.user, b''))}"
 
     def unseal(self, cookie: str) -> Session | None:
-        """The session in a cookie; nothing where it was made elsewhere, changed, or is too old.
-
-        It ends when its user is taken out of the settings or gets another token.
-        """
+        """The session in a cookie; nothing where it was changed, is too old or lost its user."""
         body, _, signature = cookie.rpartition(".")
         try:
             written = base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))
@@ -219,13 +199,10 @@ class Keys:
         signed = purpose + b":" + secret + b":" + text.encode()
         return hmac.new(self._signing, signed, hashlib.sha256).hexdigest()
 
-    # -- guessing --------------------------------------------------------------------------------
-
     def wait(self, kind: Kind, address: str, secret: str) -> float | None:
-        """Seconds until a secret is looked at; nothing where too many wait before it.
-
-        Where many wrong ones come from, others of that kind are looked at one by one. What was
-        right there before does not wait for guesses of others, nor does a code: nobody guesses it.
+        """Seconds until a secret is looked at; nothing where too many wait before it. Where many
+        wrong ones come from, others of that kind are looked at one by one. What was right there
+        before does not wait for guesses of others, nor does a code: nobody guesses it.
         """
         digest, guesser = _hash(secret), self._guesser(kind, address)
         if (_network(address), digest) in self._proven or (
@@ -274,6 +251,14 @@ def read_proxies(given: object) -> tuple[Network, ...]:
     raise ParseError(
         '[serve] trusted_proxies is a list of addresses or networks, like ["10.0.0.7"]'
     )
+
+
+def read_hosts(table: dict[str, Any]) -> frozenset[str]:
+    """The names that a server answers to besides its own, as `[serve]` has them."""
+    hosts = table.get("hosts", [])
+    if isinstance(hosts, list) and all(isinstance(name, str) for name in hosts):
+        return frozenset(name.casefold() for name in hosts)
+    raise ParseError('[serve] hosts is a list of names, like ["decide.example.org"]')
 
 
 def find_sender(peer: str, forwarded: list[str], proxies: tuple[Network, ...]) -> str:

@@ -6,7 +6,8 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -14,18 +15,24 @@ from quandary.errors import NotFound, QuandaryError, Rejected
 from quandary.formats import sources
 from quandary.model.calls import HUMAN, fold
 from quandary.model.chart import (
+    ENDS,
     FIELDS,
+    STARTS,
     Chart,
     Page,
     Problem,
     Route,
+    Scenery,
+    SceneryKind,
     Shape,
     Step,
     check,
     concerned,
     folded,
+    loosened,
     named,
 )
+from quandary.model.text import shorten
 from quandary.model.tree import Option, Tree, is_multi
 from quandary.settings import read_settings
 from quandary.settings.agents import read_catalogue
@@ -34,6 +41,7 @@ from quandary.settings.files import SUFFIXES, project_root, read_standard_input,
 if TYPE_CHECKING:
     _Level = tuple[str, tuple[str, ...], tuple[Option, ...], int]
     """Options that are chosen from together: their step, what led to them, they, their line."""
+
 
 _KINDS = {
     ".json": re.compile(r"\s*\{"),
@@ -52,12 +60,10 @@ class Loaded(NamedTuple):
     path: str
     chart: Chart
     problems: tuple[Problem, ...]
-    files: dict[str, str]
-    """The files of pages that stand in others than `path`, by the names of the pages."""
+    files: dict[str, str]  # the files of pages that stand in others than `path`, by page
 
     @property
     def errors(self) -> list[Problem]:
-        """The problems for which the chart cannot be walked."""
         return [problem for problem in self.problems if problem.severity == "error"]
 
     def said(self, problem: Problem) -> str:
@@ -78,11 +84,10 @@ def load(source: str, *, page: str = "") -> Chart:
 
 
 def read(source: str, *, page: str = "", text: str | None = None) -> Loaded:
-    """The chart that a SOURCE names, as far as it can be understood, and what is wrong with it.
-
-    A page is named by `file.csv#Page` or by `page`; where neither is there and it is not clear
-    which page is meant, the chart has no `start`. `text` is what standard input held, if it was
-    read already.
+    """The chart that a SOURCE names, as far as it can be understood, and what is wrong with it. A
+    page is named by `file.csv#Page` or by `page`; where neither is there and it is not clear which
+    page is meant, the chart has no `start`. `text` is what standard input held, if it was read
+    already.
     """
     path, name = sources.split(source)
     if path == "-" and text is None:
@@ -164,8 +169,7 @@ def _which(chart: Chart, path: str) -> str:
     return f"{path}: say which page is meant, as in --page {drawn!r}{_pages(chart)}"
 
 
-CLOSE, CLOSEST = 0.66, 0.75
-"""How much alike two names are for one to be mentioned, and for the other to be a slip at all."""
+CLOSE, CLOSEST = 0.66, 0.75  # alike enough to be mentioned, and to be a slip at all
 _OTHER_FIELDS = ("notes", "comments", "text", "title", "tags", "label", "shape", "lane", "image")
 """Fields that mean nothing here, and are no slips either."""
 
@@ -199,24 +203,17 @@ def _nearest(name: str, meant: Iterable[str], other: Iterable[str] = ()) -> str:
         return ""
     from difflib import get_close_matches  # noqa: PLC0415 - only where a name is unknown
 
-    near = (
-        get_close_matches(said, known, 2, CLOSE)
-        if get_close_matches(said, known, 1, CLOSEST)
-        else ()
-    )
+    is_slip = get_close_matches(said, known, 1, CLOSEST)
+    near = get_close_matches(said, known, 2, CLOSE) if is_slip else ()
     return " or ".join(known[one] for one in near)
 
 
-MOST_FILES = 100
-"""Whoever needs more than this should draw less."""
+MOST_FILES = 100  # whoever needs more than this should draw less
 _REFERENCES = ("page", "chart", "file")
 
 
 class _Parts:
-    """A chart while the pages of every file that it names are added to it.
-
-    Pages of other files are called by file and page: `review.csv`, `review.csv#Second look`.
-    """
+    """A chart while pages are added to it; those of other files are named by file and page."""
 
     def __init__(self, chart: Chart, path: str, problems: list[Problem]) -> None:
         self.chart = chart
@@ -295,10 +292,8 @@ def _reference(step: Step) -> str:
     """The file that a subprocess names, in a data field or as all of its text."""
     for said in (*map(step.field, _REFERENCES), step.text):
         words = (said or "").strip()
-        if (
-            words.partition("#")[0].lower().endswith((*sources.CHARTS, *SUFFIXES))
-            and "\n" not in words
-        ):
+        file = words.partition("#")[0].lower()
+        if file.endswith((*sources.CHARTS, *SUFFIXES)) and "\n" not in words:
             return words
     return ""
 
@@ -313,10 +308,7 @@ _SLOT = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 
 
 def from_tree(tree: Tree) -> tuple[Chart, list[Problem]]:
-    """The chart of a tree, and what of the tree it cannot say.
-
-    Of several decisions, the next begins where the one before ended, whatever was chosen.
-    """
+    """The chart of a tree, and what it cannot say of it; decisions follow each other."""
     steps: list[Step] = []
     routes: list[Route] = []
     problems: list[Problem] = []
@@ -355,11 +347,8 @@ def from_tree(tree: Tree) -> tuple[Chart, list[Problem]]:
 def _level_text(question: str, chosen: tuple[str, ...], labelled: list[tuple[Option, str]]) -> str:
     """What is asked at a level: the question, what was chosen before, what each option means."""
     before = f"Chosen so far: {' / '.join(chosen)}" if chosen else ""
-    meanings = "\n".join(
-        f"- {label}: {' '.join(option.description.split())}"
-        for option, label in labelled
-        if option.description
-    )
+    described = [(label, " ".join(option.description.split())) for option, label in labelled]
+    meanings = "\n".join(f"- {label}: {said}" for label, said in described if said)
     return "\n\n".join(filter(None, (question, before, meanings)))
 
 
@@ -370,3 +359,198 @@ def _label(options: tuple[Option, ...]) -> list[tuple[Option, str]]:
         (o, o.label if o.label and times[folded(o.label)] == 1 else f"{o.label} ({o.code})".strip())
         for o in options
     ]
+
+
+Direction = Literal["forward", "back", "both", "none"]
+
+_LETTERS = re.compile(r"[^a-z]")
+_SCENERY: dict[SceneryKind, str] = {
+    "group": r"group$",
+    "container": r".*(swimlane|container|pool(block)?$|frame(block)?$)|lane$",
+    "note": r".*(text|note|annotation|callout|image|freehand)(block)?(new|reversed)?$"
+    r"|hotspot|svgpath|comment|legend|icon",
+}
+_SHAPES: dict[Shape, str] = {
+    "subprocess": r".*(predefinedprocess|subprocess|subroutine)",
+    "terminator": r".*terminat|bpmn.*event|(start|end|stadium)(event|block)?$",
+    "decision": r".*(decision|gateway)|diamond|rhombus",
+    "connector": r"connector|offpage|onpage|summingjunction|(or|merge)(block)?$",
+}
+_HEAD = re.compile(r"arrow|generali[sz]ation|triangle", re.IGNORECASE)
+_TAGS = re.compile(r"[,;|\n]")
+
+
+@lru_cache(maxsize=1024)
+def meaning(name: str) -> tuple[SceneryKind | None, Shape]:
+    """What a shape of that name is, if its name says that it is no step, and how a step is drawn.
+    `Predefined Process` and `PredefinedProcessBlock` are alike. A shape that nobody has heard of is
+    a step like any other.
+    """
+    letters = _LETTERS.sub("", name[:100].casefold())
+    kind = next((kind for kind, said in _SCENERY.items() if re.match(said, letters)), None)
+    return kind, next(
+        (shape for shape, said in _SHAPES.items() if re.match(said, letters)), "process"
+    )
+
+
+@lru_cache(maxsize=1024)
+def direction(source: str, destination: str) -> Direction:
+    """Which way a line leads, by what its two ends look like. An ornament, such as the circle at
+    the tail of a message, is taken for the head of an arrow only where there is no real one.
+    """
+    ends = [bool(end) and end.casefold() != "none" for end in (source, destination)]
+    heads = [bool(_HEAD.search(end)) for end in (source, destination)]
+    at_source, at_destination = heads if heads[0] is not heads[1] else ends
+    if at_source:
+        return "both" if at_destination else "back"
+    return "forward" if at_destination else "none"
+
+
+@lru_cache(maxsize=1024)
+def tags_in(cell: str) -> tuple[str, ...]:
+    return tuple(tag for part in _TAGS.split(cell) if (tag := part.strip()))
+
+
+class Sheet:
+    """A page while it is being read: what was drawn, before it is known what is a step."""
+
+    def __init__(self, key: str, name: str, line: int = 0) -> None:
+        self.id = key
+        self.name = name
+        self.line = line
+        self.shapes: list[Step] = []
+        self.doubtful: dict[int, SceneryKind | None] = {}  # by place in the list, if no step
+        self.inside: dict[str, str] = {}  # its containers: `4|5`, or `4:2` for a second lane
+        self.areas: dict[str, tuple[str, ...]] = {}  # for a container, every text that stands in it
+        self.routes: list[Route] = []
+        self.headless: set[int] = set()  # the places, in the list, of lines without an arrowhead
+
+    def draw(self, step: Step, kind: SceneryKind | None) -> None:
+        """Add a shape; only with a text, and if its name agrees, is it surely a step."""
+        if kind is not None or not step.text or step.shape == "connector":
+            self.doubtful[len(self.shapes)] = kind
+        self.shapes.append(step)
+        if kind is not None:
+            self.areas[step.id] = tuple(filter(None, (step.text, *step.notes)))
+
+    def join(self, route: Route, way: Direction, problems: list[Problem]) -> None:
+        """Add a line; one that was drawn backwards is turned round."""
+        if way == "back":
+            route = replace(route, source=route.target, target=route.source)
+        elif way == "both":
+            ends = f"{route.source} and {route.target}"
+            message = f"a line between {ends} has arrowheads at both ends; draw two lines"
+            problem = self._problem("two-way", message, route.source, route.target, line=route.line)
+            problems.append(replace(problem, severity="error"))
+        elif way == "none":
+            self.headless.add(len(self.routes))
+        self.routes.append(route)
+
+    def page(self, problems: list[Problem]) -> Page:
+        """The page with its steps and routes; what is neither is scenery."""
+        steps, scenery = self._sort() if self.doubtful or self.inside else (self.shapes, [])
+        # A line between a note and what it is about is no route.
+        notes = {thing.id: thing for thing in scenery if thing.kind == "note"}
+        routes = [r for r in self.routes if r.source not in notes and r.target not in notes]
+        known = {step.id for step in steps} if self.headless or notes else set()
+        for key in dict.fromkeys(route.source for route in self._arrows if route.target in known):
+            if key in notes and notes[key].text:
+                message = f"“{shorten(notes[key].text)}” is taken for a note, although an arrow "
+                message += "leads from it to a step; draw a box if it is to be done"
+                problems.append(self._problem("note-arrow", message, key, line=notes[key].line))
+        for place in sorted(self.headless):
+            route = self.routes[place]
+            if route.source in known and route.target in known:
+                message = f"a line from {route.source} to {route.target} has no arrowhead"
+                message += "; it is followed the way it was drawn"
+                ends = (route.source, route.target)
+                problems.append(self._problem("no-arrow", message, *ends, line=route.line))
+        if any(step.shape == "connector" for step in map(self.shapes.__getitem__, self.doubtful)):
+            jumps = list(_jumps(steps, routes))
+            routes += jumps
+            sources = {route.source for route in routes} - {jump.source for jump in jumps}
+            targets = {jump.target for jump in jumps}
+            for step in steps:
+                words = len(step.text.split()) if step.shape == "connector" else 0
+                if words > 1 and step.id in sources - targets:
+                    message = f"{named(step)} is drawn as a connector, where nobody is called"
+                    message += "; draw a box if it is to be done"
+                    found = self._problem("connector-text", message, step.id, line=step.line)
+                    problems.append(found)
+        if self.inside:
+            steps = [self._in_lane(step) for step in steps]
+        return Page(self.id, self.name, tuple(steps), tuple(routes), tuple(scenery), self.line)
+
+    def _sort(self) -> tuple[list[Step], list[Scenery]]:
+        written = self._written_steps()
+        joined = {end for route in self.routes for end in (route.source, route.target)}
+        cells = set(self.inside.values())
+        holding = {part.partition(":")[0].strip() for cell in cells for part in cell.split("|")}
+        steps: list[Step] = []
+        scenery: list[Scenery] = []
+        for place, step in enumerate(self.shapes):
+            kind = self.doubtful.get(place)
+            if kind == "note" and step.id in written:
+                kind = None
+            elif kind is None and step.id not in joined:
+                if step.id in holding:
+                    kind = "container"
+                elif not step.text and not step.metadata:
+                    kind = "note"
+            if kind is not None:
+                text = " | ".join(self.areas.get(step.id, ())) or step.text
+                scenery.append(Scenery(step.id, kind, text, step.line))
+            else:
+                steps.append(step)
+        return steps, scenery
+
+    @property
+    def _arrows(self) -> list[Route]:
+        return [route for n, route in enumerate(self.routes) if n not in self.headless]
+
+    def _written_steps(self) -> set[str]:
+        """The texts that are steps, as some people draw with nothing but words and arrows. They say
+        Start, an arrow leads to them, or from them to another text, or they have several ways out
+        with labels. A text with an arrow to a box may as well be a note on that; where other texts
+        are tasks and nothing else leads to the box, it is the step before it.
+        """
+        notes = (self.shapes[place] for place, kind in self.doubtful.items() if kind == "note")
+        texts, arrows = {text.id: loosened(text.text) for text in notes}, self._arrows
+        labelled = Counter(route.source for route in arrows if route.label.strip())
+        entered = Counter(route.target for route in arrows)
+        words = any(text not in ENDS for key, text in texts.items() if entered[key])
+        leading = {
+            arrow.source
+            for arrow in arrows
+            if arrow.target in texts or (words and entered[arrow.target] == 1)
+        }
+        leading |= {key for key, text in texts.items() if text in STARTS}
+        return {k for k in texts if labelled[k] > 1 or entered[k] or k in leading}
+
+    def _in_lane(self, step: Step) -> Step:
+        """The step with the title of its innermost lane; of several titles, none is sure."""
+        for part in reversed(self.inside.get(step.id, "").split("|")):
+            container, _, number = part.strip().partition(":")
+            areas = self.areas.get(container, ())
+            if number.isdecimal() and 0 < int(number) <= len(areas):
+                return replace(step, lane=areas[int(number) - 1])
+            if len(areas) == 1:
+                return replace(step, lane=areas[0])
+        return step
+
+    def _problem(self, rule: str, message: str, *steps: str, line: int) -> Problem:
+        return Problem(rule, "warning", message, tuple(filter(None, steps)), line, self.name)
+
+
+def _jumps(steps: list[Step], routes: list[Route]) -> Iterator[Route]:
+    """Connectors with the same letter are one place: where one ends, the other goes on."""
+    sources = {route.source for route in routes}
+    targets = {route.target for route in routes}
+    onward: dict[str, list[Step]] = {}
+    for step in steps:
+        if step.shape == "connector" and step.text and step.id in sources - targets:
+            onward.setdefault(loosened(step.text), []).append(step)
+    for step in steps:
+        fitting = onward.get(loosened(step.text), []) if step.shape == "connector" else []
+        if len(fitting) == 1 and step.id in targets and step.id not in sources:
+            yield Route(step.id, fitting[0].id, line=step.line)

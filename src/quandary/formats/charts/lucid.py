@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.errors import ParseError
-from quandary.formats.charts.shapes import Sheet, direction, meaning, tags_in
+from quandary.formats.charts import Sheet, direction, meaning, tags_in
 from quandary.model.chart import Chart, Problem, Route, SceneryKind, Shape, Step
 
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ class _Role(NamedTuple):
     title: str
     kind: SceneryKind | None
     shape: Shape
-    sure: bool
-    """Whether, with some text in it, it is a step and nothing else."""
+    sure: bool  # whether, with some text in it, it is a step and nothing else
 
 
 def _role(name: str) -> _Role:
@@ -114,8 +113,7 @@ class _Book:
         self.sheets: dict[str, Sheet] = {}
         self.problems: list[Problem] = []
         names = [_SQUASHED.sub("", name.casefold()) for name in header]
-        self.width = width = len(header)
-        """A column that is not there stands, empty, behind the last one."""
+        self.width = width = len(header)  # a column that is not there stands, empty, behind it
         at = {
             column: next((names.index(name) for name in known if name in names), width)
             for column, known in _NAMES.items()
@@ -129,25 +127,20 @@ class _Book:
         unused = (header.index(name) for name in _UNUSED if name in header)
         self.fields = _fields(header, {*at.values(), *areas, *unused})
         """The names of the data, and their columns."""
-        self.ends = at["tail"] < width or at["head"] < width
-        """Whether the file says what the ends of a line look like."""
+        self.ends = at["tail"] < width or at["head"] < width  # whether it tells ends of lines
         rest = [at.pop("tags"), at.pop("comments"), *areas[1:]]
-        self.data = len(rest)
-        """Where, in the rest of a row, the data begins."""
+        self.data = len(rest)  # where, in the rest of a row, the data begins
         rest += self.fields.values()
         main = [*at.values(), *(areas[:1] or [width])]
-        self.padded = width in (*main, *rest)
-        """Whether there is need of that empty cell."""
+        self.padded = width in (*main, *rest)  # whether there is need of that empty cell
         self.main: Callable[[Row], Cells] = itemgetter(*main)
         """Id, name, page, the ends of a line and how they look, container, first text."""
-        self.rest: Callable[[Row], Cells] = itemgetter(*rest)
-        """Tags, comments, further texts, data."""
+        self.rest: Callable[[Row], Cells] = itemgetter(*rest)  # tags, comments, further texts, data
 
     def fill(self, reader: Reader, end: int) -> int:
-        """Take in every row, and tell on which line the last one begins.
-
-        Nearly all rows are arrows or boxes with a text and nothing else. There may be very many of
-        them, and they are dealt with here.
+        """Take in every row, and tell on which line the last one begins. Nearly all rows are arrows
+        or boxes with a text and nothing else. There may be very many of them, and they are dealt
+        with here.
         """
         padded, main, rest = self.padded, self.main, self.rest
         full = self.width + padded

@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import ParseError
-from quandary.formats.charts.shapes import Direction, Sheet, direction
+from quandary.formats.charts import Direction, Sheet, direction
 from quandary.model.chart import (
     ENDS,
     Chart,
@@ -31,8 +31,7 @@ from quandary.model.chart import (
 )
 from quandary.model.text import as_text, printable
 
-MOST_AT_ONCE = 10_000
-"""`a & b --> c & d` multiplies; more lines than this are not drawn by one arrow."""
+MOST_AT_ONCE = 10_000  # lines that one arrow draws: `a & b --> c & d` multiplies
 LONGEST_ATTRIBUTES = 4_000
 
 _HEADER = re.compile(
@@ -52,14 +51,9 @@ _END = re.compile(r"end(?![\w-])")
 _ID = re.compile(r"(?:[\w!#$'*+./?\\`]|-(?![->.\s]|$)|=(?!=)|%(?!%))+")
 _LINK = re.compile(r"(?P<tail>[xo<]?)(?:--+[-xo>]|==+[=xo>]|-?\.+-[xo>]?|~~~+)")
 _OPENED = re.compile(r"(?P<tail>[xo<]?)(?P<line>--|==|-\.)")
-_CLOSED = {
-    "--": re.compile(r"--+[-xo>]"),
-    "==": re.compile(r"==+[=xo>]"),
-    "-.": re.compile(r"\.+-[xo>]?"),
-}
+_CLOSED = {"--": r"--+[-xo>]", "==": r"==+[=xo>]", "-.": r"\.+-[xo>]?"}
 _EDGE_NAME = re.compile(r"([\w-]+)@(?=[-=~.<xo])")
-_EDGE_LOOKS = frozenset({"animate", "animation", "curve"})
-"""What is said of an arrow that has a name, in `e1@{ animate: true }`."""
+_EDGE_LOOKS = frozenset({"animate", "animation", "curve"})  # as in `e1@{ animate: true }`
 _NAMED = re.compile(r"([\w-]+)@\{")
 _CLASS = re.compile(r":::[\w-]+(?:,[\w-]+)*")
 _BARS = re.compile(r'[ \t]*"([^"]*)"[ \t]*\||([^|\n]*)\|')
@@ -76,19 +70,9 @@ _OUTLINES = tuple(
         ),
     )
     for opener, closer in (
-        ("(((", r"\)\)\)"),
-        ("((", r"\)\)"),
-        ("([", r"\]\)"),
-        ("(-", r"-\)"),
-        ("(", r"\)"),
-        ("[[", r"\]\]"),
-        ("[(", r"\)\]"),
-        ("[/", r"[/\\]\]"),
-        ("[\\", r"[/\\]\]"),
-        ("[", r"\]"),
-        ("{{", r"\}\}"),
-        ("{", r"\}"),
-        (">", r"\]"),
+        *(("(((", r"\)\)\)"), ("((", r"\)\)"), ("([", r"\]\)"), ("(-", r"-\)"), ("(", r"\)")),
+        *(("[[", r"\]\]"), ("[(", r"\)\]"), ("[/", r"[/\\]\]"), ("[\\", r"[/\\]\]"), ("[", r"\]")),
+        *(("{{", r"\}\}"), ("{", r"\}"), (">", r"\]")),
     )
 )
 _ATTRIBUTES = re.compile(r"""(?:"[^"]*"|'[^']*'|[^"'}])*\}""")
@@ -122,14 +106,11 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.pages = Pages()
-        self._directives = True
-        """Whether there may still be the end of one further down."""
-        self._edges: set[str] = set()
-        """The names of arrows."""
+        self._directives = True  # whether there may still be the end of one further down
+        self._edges: set[str] = set()  # the names of arrows
         self._breaks = [match.start() for match in re.finditer("\n", text)]
 
     def line(self, at: int) -> int:
-        """The number of the line that a place is on."""
         return bisect_right(self._breaks, at - 1) + 1
 
     def header(self) -> int | None:
@@ -177,8 +158,6 @@ class _Reader:
             self.pages.close(self.line(at))
             return found.end()
         return self._chain(at)
-
-    # -- lines ---------------------------------------------------------------------------------
 
     def _chain(self, at: int) -> int:
         """Nodes, and arrows from each group of them to the next; or how an arrow looks."""
@@ -231,12 +210,10 @@ class _Reader:
         label = ""
         if self.text.startswith('"', begin) and (end := self.text.find('"', begin + 1)) > 0:
             label, at = self.text[begin + 1 : end], end + 1
-        found = _CLOSED[line].search(self.text, at, self._after(_LINE, at))
+        found = re.compile(_CLOSED[line]).search(self.text, at, self._after(_LINE, at))
         if not found:
             raise _Lost(at, f"the end of the arrow that begins with {line}")
         return label or self.text[at : found.start()], found
-
-    # -- nodes ---------------------------------------------------------------------------------
 
     def _nodes(self, at: int) -> tuple[list[str], int]:
         """One node, or several with `&` between them."""
@@ -289,8 +266,6 @@ class _Reader:
             for match in _ATTRIBUTE.finditer(self.text, at, end)
         }
         return said, end + 1
-
-    # -- the rest ------------------------------------------------------------------------------
 
     def _subgraph(self, at: int) -> int:
         """`subgraph id [Title]`, or a title alone."""
@@ -355,8 +330,7 @@ class _Sheet(msgspec.Struct):
     id: str = ""
     name: str = ""
     line: int = 0
-    keys: list[str] = []
-    """The names of its nodes."""
+    keys: list[str] = []  # the names of its nodes
     strokes: list[_Stroke] = []
     scenery: list[Scenery] = []
 
@@ -370,17 +344,13 @@ class Pages:
         self.problems: list[Problem] = []
         self._sheet = self._root = _Sheet()
         self._sheets = [self._root]
-        self._nodes: dict[str, Step] = {}
-        """What each node is, the last that was said of it; lines know nodes by their names."""
+        self._nodes: dict[str, Step] = {}  # the last that was said of each; lines know names
         self._homes: dict[str, _Sheet] = {}
-        self._bare: set[str] = set()
-        """Nodes of which nothing but the name has been said."""
-        self._open: list[tuple[str, str, _Sheet]] = []
-        """Subgraphs: the id and title of each, and the page that was under way before it."""
+        self._bare: set[str] = set()  # nodes of which nothing but the name has been said
+        self._open: list[tuple[str, str, _Sheet]] = []  # subgraphs: id, title, the page before
         self._last: _Stroke | None = None
 
     def node(self, key: str, line: int) -> None:
-        """A node is mentioned."""
         if key not in self._nodes:
             lane = self._open[-1][1] if self._open else ""
             self._nodes[key] = Step(key, key, outlined("", key), lane=lane, line=line)
@@ -394,7 +364,6 @@ class Pages:
         self._bare.discard(key)
 
     def join(self, source: str, target: str, label: str, way: Direction, line: int) -> None:
-        """A line is drawn."""
         self._last = _Stroke(source, target, label, way, line)
         self._homes[source].strokes.append(self._last)
 
@@ -404,7 +373,6 @@ class Pages:
         self._sheet.scenery.append(Scenery(key, "container", title, line))
 
     def close(self, line: int) -> None:
-        """A subgraph ends."""
         if self._open:
             _, _, self._sheet = self._open.pop()
         else:
@@ -419,10 +387,8 @@ class Pages:
         root = self._root
         used = root.id or root.name or root.keys or root.strokes or root.scenery
         sheets = self._sheets if used or len(self._sheets) == 1 else self._sheets[1:]
-        stem = os.path.splitext(os.path.basename(path))[0]
-        return Chart(
-            stem if self.title is None else self.title, tuple(map(self._page, sheets)), self.start
-        )
+        name = os.path.splitext(os.path.basename(path))[0] if self.title is None else self.title
+        return Chart(name, tuple(map(self._page, sheets)), self.start)
 
     def _page(self, sheet: _Sheet) -> Page:
         drawn = Sheet(sheet.id, sheet.name, sheet.line)
@@ -435,8 +401,6 @@ class Pages:
             route = Route(source, target, stroke.label, stroke.line)
             drawn.join(route, stroke.way, self.problems)
         return replace(drawn.page(self.problems), scenery=tuple(sheet.scenery))
-
-    # -- comments that are meant for us --------------------------------------------------------
 
     def remark(self, text: str, line: int) -> None:
         """What a comment adds to a step, a line, a page or the chart."""
@@ -501,7 +465,6 @@ class Pages:
 
 
 def _texts(value: object) -> list[str]:
-    """One text or several."""
     if isinstance(value, list):
         return [as_text(part) for part in value]
     return [as_text(value)] if value else []
@@ -530,10 +493,9 @@ def quote(text: str) -> str:
 
 
 def quote_lines(text: str) -> str:
-    """The same for prose of several lines, which people may want to read and change.
-
-    A few signs stay as they are: full stops, hyphens and brackets only behind a letter, since a
-    number or a line's beginning in front of them makes a list.
+    """The same for prose of several lines, which people may want to read and change. A few signs
+    stay as they are: full stops, hyphens and brackets only behind a letter, since a number or a
+    line's beginning in front of them makes a list.
     """
     lines = (_UNSAFE_IN_PROSE.sub(_number, printable(line)) for line in text.split("\n"))
     return "<br/>".join(lines) or " "

@@ -12,10 +12,9 @@ import re
 
 import msgspec
 
-from quandary.formats.markdown.notation import TIGHT_BULLET
+from quandary.formats.markdown import TIGHT_BULLET
 
-MAX_NESTING = 100
-"""Containers deeper than this are text: no one means them, and depth costs time on every line."""
+MAX_NESTING = 100  # deeper containers are text: depth costs time on every line
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+|$)")
 _FENCE = re.compile(r"(`{3,})(?=[^`]*$)|(~{3,})")
@@ -52,29 +51,23 @@ _HTML_BLOCKS = (
     (re.compile(rf"(?:<{_TAG}{_ATTRIBUTE}*[ \t]*/?>|</{_TAG}[ \t]*>)[ \t]*$"), None),
 )
 _COMMENT, _ANY_TAG = 1, 6
-_LONGEST_TAG = 10_000
-"""A line longer than this is no lone tag; matching its attributes would only cost memory."""
+_LONGEST_TAG = 10_000  # a longer line is no lone tag; matching it would cost memory
 
 
 class Block(msgspec.Struct, eq=False):
     """A block and what is in it. `line` and `end` are indices of source lines, both included."""
 
-    kind: str
-    """document, quote, item, heading, paragraph, code, fence, html or rule."""
+    kind: str  # document, quote, item, heading, paragraph, code, fence, html or rule
     line: int
     end: int
-    column: int
-    """Where it begins, as an index into the line with its tabs expanded."""
+    column: int  # where it begins, as an index into the line with its tabs expanded
     children: list[Block] = []
-    lines: list[tuple[int, int, str]] = []
-    """Of a leaf: line, column and text of each of its lines."""
+    lines: list[tuple[int, int, str]] = []  # of a leaf: line, column and text of each of its lines
     level: int = 0
     marker: str = ""
     form: int = 0
-    indent: int = 0
-    """Of a fence: how far it is indented; of an item: the column where its content begins."""
-    width: int = 0
-    """Of an item: how far its content is indented against its container."""
+    indent: int = 0  # of a fence: its indentation; of an item: where its content begins
+    width: int = 0  # of an item: how far its content is indented against its container
     closed: bool = True
 
     @property
@@ -84,7 +77,6 @@ class Block(msgspec.Struct, eq=False):
 
     @property
     def text(self) -> str:
-        """The text of a leaf, its lines joined."""
         return "\n".join(text for _, _, text in self.lines)
 
 
@@ -126,19 +118,16 @@ class _Scanner:
     def __init__(self) -> None:
         self.root = Block("document", 0, 0, 0)
         self.open = [self.root]
-        self.matched = 1
-        """How many of the open containers this line continues, or has opened itself."""
+        self.matched = 1  # how many open containers this line continues, or has opened
         self.leaf: Block | None = None
         self.number = 0
-        self.written = ""
-        """The line as it stands in the source; `line` has its leading tabs expanded."""
+        self.written = ""  # the line in the source; `line` has its leading tabs expanded
         self.line = ""
         self.at = 0
         self.first = 0
 
     @property
     def blank(self) -> bool:
-        """Whether nothing is left of the line."""
         return self.first == len(self.line)
 
     @property
@@ -147,7 +136,6 @@ class _Scanner:
         return self.leaf is not None and self.matched == len(self.open)
 
     def feed(self, number: int, written: str) -> None:
-        """Take in the next line."""
         self.number, self.written, self.line, self.at = number, written, expand(written), 0
         self._look()
         self._match_containers()

@@ -10,18 +10,10 @@ from itertools import groupby
 import msgspec
 from msgspec.structs import replace
 
-from quandary.formats.markdown import Listed, Note, Section, notation
+from quandary.formats import markdown
+from quandary.formats.markdown import MARK, MARKER, Field, Head, is_field, read_head
 from quandary.formats.markdown.blocks import Block, scan, source_column
-from quandary.formats.markdown.notation import (
-    MARK,
-    MARKER,
-    Field,
-    Head,
-    is_field,
-    read_fields,
-    read_head,
-)
-from quandary.model.tree import Decision, Extra, Option, Tree
+from quandary.model.tree import Decision, Extra, Option
 
 _ASK = re.compile(
     r"¶ASK_(?P<name>\S*?)(?:(?:[ \t]*:[ \t]*|[ \t]+[—–-][ \t]+|[ \t]+(?=\())(?P<title>.*))?$"
@@ -36,8 +28,7 @@ _DIRECTIVE = re.compile(r"<!--[ \t]*quandary:[ \t]*ignore\b([^<>]{0,500}?)-->")
 _STRICT_CODE = re.compile(r"[A-Z]{1,8}")
 
 
-DEEPEST_FENCE = 8
-"""Examples inside examples inside examples are read this far."""
+DEEPEST_FENCE = 8  # examples inside examples inside examples are read this far
 
 
 class Reader:
@@ -50,8 +41,8 @@ class Reader:
         self.fences = fences
         self.first_line = line
         self.first_column = column
-        self.sections: list[Section] = []
-        self.notes: list[Note] = []
+        self.sections: list[markdown.Section] = []
+        self.notes: list[markdown.Note] = []
         self.opened: OpenTree | None = None
 
     def read(self) -> None:
@@ -69,9 +60,7 @@ class Reader:
     def note(self, rule: str, line: int, column: int, text: str = "") -> None:
         """Remember something for a rule, with the tree being read if there is one."""
         notes = self.opened.notes if self.opened else self.notes
-        notes.append(Note(rule, *self.place(line, column), text))
-
-    # -- from one block to the next --------------------------------------------------------------
+        notes.append(markdown.Note(rule, *self.place(line, column), text))
 
     def _read_blocks(self, blocks: list[Block], base: int) -> None:
         seen = (block for block in blocks if not block.is_comment)
@@ -86,7 +75,7 @@ class Reader:
                     self._read_prose(block)
 
     def _read_heading(self, heading: Block, base: int) -> None:
-        text = notation.undressed(heading.lines[0][2]) if heading.lines else ""
+        text = markdown.undressed(heading.lines[0][2]) if heading.lines else ""
         opened = self.opened
         above = opened is not None and not (opened.decisions and opened.decisions[-1].items)
         if heading.marker and above and is_field(text):
@@ -126,6 +115,9 @@ class Reader:
         self._look_inside(block)
         opened = self.opened
         if opened is None or block.kind == "html":
+            for line, column, text in block.lines if opened and opened.decisions else ():
+                if MARKER.match(text):
+                    self.note("stray-text", line, column, text)
             return
         decision = opened.decisions[-1] if opened.decisions else None
         keyed = block.kind == "paragraph" and is_field(block.lines[0][2])
@@ -133,7 +125,8 @@ class Reader:
             decision.stray.append(block)
             decision.ended |= block.kind == "rule"
             return
-        known, unknown = read_fields(block) if block.kind in ("paragraph", "heading") else ([], [])
+        has_text = block.kind in ("paragraph", "heading")
+        known, unknown = markdown.read_fields(block) if has_text else ([], [])
         for key in known:
             if key.name == "Question" and decision is not None and not opened.bare:
                 decision.question = decision.question or key.value
@@ -160,7 +153,7 @@ class Reader:
             opened.decisions.append(OpenDecision("", None, after_prose=opened.prose))
         decision = opened.decisions[-1]
         heads = [read_head(first_line(item)[2]) for item in items]
-        if not decision.stray or _continues(decision, heads):
+        if not decision.stray or (_adds_codes(decision, heads) and not decision.ended):
             for leaf in (leaf for stray in decision.stray for leaf in _leaves(stray)):
                 for line, column, text in leaf.lines or [(leaf.line, leaf.column, "")]:
                     is_option = leaf.kind == "paragraph" and MARKER.match(text)
@@ -169,6 +162,9 @@ class Reader:
             decision.items += items
             decision.heads += heads
             decision.codes.update(head.code for head in heads if head.code)
+        elif decision.ended and _adds_codes(decision, heads):
+            for line, column, text in map(first_line, items):
+                self.note("stray-text", line, column, text)
         self._look_inside_items(items)
 
     def _look_inside_items(self, items: list[Block]) -> None:
@@ -208,9 +204,8 @@ class Reader:
 
     def _read_fence(self, fence: Block) -> None:
         content = [text for _, _, text in fence.lines]
-        if self.fences == DEEPEST_FENCE or not any(
-            MARK in text or "ecision" in text or "hoose" in text for text in content
-        ):
+        signs = any(sign in text for text in content for sign in (MARK, "ecision", "hoose"))
+        if self.fences == DEEPEST_FENCE or not signs:
             return
         line = self.first_line + fence.line + 1
         column = self.first_column + fence.lines[0][1]
@@ -219,8 +214,6 @@ class Reader:
         self.sections += inner.sections
         if not fence.closed and inner.sections and not self.fences:
             self.note("fence-open", fence.line, fence.column)
-
-    # -- a tree is complete ----------------------------------------------------------------------
 
     def _finish(self, end: int) -> None:
         opened = self.opened
@@ -236,48 +229,31 @@ class Reader:
             self.sections.append(section)
         self.opened = None
 
-    def _build(self, opened: OpenTree) -> Section | None:
+    def _build(self, opened: OpenTree) -> markdown.Section | None:
         """The tree of a finished opened, unless it is a template."""
         decisions = tuple(self._decision(opened, decision) for decision in opened.decisions)
         if opened.template:
             return None
         values = {key.name: key.value for key in opened.keys}
         extras: tuple[Extra, ...] = ()
-        kind = values.get("Kind", "").strip().casefold()
         for key in opened.keys:
             if key.name == "Extras":
-                extras, well_formed = notation.read_extras(key.value)
+                extras, well_formed = markdown.read_extras(key.value)
                 if not well_formed:
                     self.note("extras-format", key.line, key.column)
-            elif key.name == "Kind" and kind not in notation.KINDS:
-                self.note("kind-unknown", key.line, key.column, key.value)
-            elif key.name == "Require" and key.value.strip().casefold() != notation.PERSON:
-                self.note("require-unknown", key.line, key.column, key.value)
-            elif key.name == "Shape" and key.value.strip().casefold() != notation.FREE:
-                self.note("shape-unknown", key.line, key.column, key.value)
+            elif key.name in markdown.WORDS:
+                word = key.value.strip().casefold()
+                values[key.name] = word if word in markdown.WORDS[key.name] else ""
+                if not values[key.name]:
+                    self.note(f"{key.name.lower()}-unknown", key.line, key.column, key.value)
         line, column = self.place(opened.heading.line, opened.heading.column)
-        tree = Tree(
-            name=opened.name if not opened.bare else opened.decisions[0].name,
-            decisions=decisions,
-            title=opened.title,
-            trigger=values.get("Trigger", ""),
-            extras=extras,
-            kind=kind if kind in notation.KINDS else "",
-            question=values.get("Question", ""),
-            keywords=notation.read_keywords(values.get("Keywords", "")),
-            extends=notation.plain_name(values.get("Extends", "")),
-            # Whatever it says, somebody wanted this to be held to; so it is.
-            require="person" if "Require" in values else "",
-            shape="free" if values.get("Shape", "").strip().casefold() == notation.FREE else "",
-            bare=opened.bare,
-            fenced=self.fences > 0,
-            line=line,
-            column=column,
-        )
-        section = Section(tree)
+        place = {"bare": opened.bare, "fenced": self.fences > 0, "line": line, "column": column}
+        name = opened.name if not opened.bare else opened.decisions[0].name
+        tree = markdown.make_tree(name, decisions, values, extras, title=opened.title, **place)
+        section = markdown.Section(tree)
         section.heading, section.base = opened.heading, opened.base
         section.notes, section.keys = opened.notes, opened.keys
-        section.listed = [Listed(d.heading, d.items) for d in opened.decisions]
+        section.listed = [markdown.Listed(d.heading, d.items) for d in opened.decisions]
         return section
 
     def _decision(self, opened: OpenTree, decision: OpenDecision) -> Decision:
@@ -294,18 +270,18 @@ class Reader:
         self, opened: OpenTree, items: list[Block], expected: int, depth: int
     ) -> tuple[Option, ...]:
         heads = [read_head(first_line(item)[2]) for item in items]
-        codes = notation.Codes(head.code for head in heads if head.code)
+        codes = markdown.Codes(head.code for head in heads if head.code)
         options = []
         for item, head in zip(items, heads, strict=True):
             if item.column != expected and (item is items[0] or item.column != items[0].column):
                 self.note("indent", item.line, item.column, str(2 * (depth - 1)))
             tight = item.indent == item.column + len(item.marker)
             if head.near_miss or tight or item.marker in "•–—":
-                meant = notation.write_head(head.code, head.label, multi=head.multi)
+                meant = markdown.write_head(head.code, head.label, multi=head.multi)
                 self.note("code-format", item.line, item.column, f"- {meant}")
             elif head.box_first:
                 self.note("checkbox-order", item.line, item.column)
-            opened.template |= notation.is_template(head.code, head.label)
+            opened.template |= markdown.is_template(head.code, head.label)
             code, label, description = head.code, head.label, self._description(item)
             if not code and not label and not description.startswith(("`", "~", ">", " ")):
                 label, _, description = description.partition("\n")
@@ -331,7 +307,7 @@ class Reader:
                 body.append("")
             last = line
             body.append(text)
-        return notation.without_comments("\n".join(body)).strip("\n")
+        return markdown.without_comments("\n".join(body)).strip("\n")
 
     def _attach_directives(self, root: Block) -> None:
         """`<!-- quandary: ignore RULE -->` speaks for the tree it precedes, else for its own."""
@@ -342,7 +318,7 @@ class Reader:
         begins = {s.heading.line: s for s in own if s.heading is not None}
         lines = sorted(begins)
         content = _content_from(self.lines)
-        named: dict[int, list[Note]] = {}
+        named: dict[int, list[markdown.Note]] = {}
         for line, column, names in places:
             section = begins.get(content[line + 1])
             if section is None and (above := bisect_right(lines, line)):
@@ -350,10 +326,10 @@ class Reader:
                 section = before if line <= before.end else None
             place = self.place(line, column)
             if section is None:
-                self.notes.append(Note("ignore-unknown", *place, "\0"))
+                self.notes.append(markdown.Note("ignore-unknown", *place, "\0"))
                 continue
             notes = named.setdefault(id(section), [])
-            notes += [Note("ignore-unknown", *place, name) for name in names]
+            notes += [markdown.Note("ignore-unknown", *place, name) for name in names]
         for section in own:
             notes = named.get(id(section), [])
             section.ignored = frozenset(note.text for note in notes)
@@ -385,10 +361,8 @@ def _content_from(lines: list[str]) -> list[int]:
     return following
 
 
-def _continues(decision: OpenDecision, heads: list[Head]) -> bool:
+def _adds_codes(decision: OpenDecision, heads: list[Head]) -> bool:
     """A list behind stray text goes on with the options if it has new codes and repeats none."""
-    if decision.ended:
-        return False
     codes = {head.code for head in heads}
     new = {code for code in codes if _STRICT_CODE.fullmatch(code)}
     return bool(new) and not codes & decision.codes
@@ -415,12 +389,8 @@ def _is_tree(opened: OpenTree) -> bool:
 
 
 def _reads_like_a_label(label: str) -> bool:
-    return (
-        0 < len(label) <= 60
-        and len(label.split()) <= 6
-        and not label.endswith((".", ":", ";"))
-        and not label.startswith(("**", "__", "["))
-    )
+    marked = label.endswith((".", ":", ";")) or label.startswith(("**", "__", "["))
+    return 0 < len(label) <= 60 and len(label.split()) <= 6 and not marked
 
 
 def _leaves(block: Block) -> Iterator[Block]:
@@ -440,12 +410,10 @@ class OpenDecision(msgspec.Struct, eq=False):
     heading: Block | None
     choose: str = ""
     items: list[Block] = []
-    heads: list[Head] = []
-    """The first lines of the items."""
+    heads: list[Head] = []  # the first lines of the items
     codes: set[str] = set()
     stray: list[Block] = []
-    ended: bool = False
-    """Whether there is a line across the page among what is stray: no options go on behind one."""
+    ended: bool = False  # a line across the page came: no options go on behind one
     question: str = ""
     after_prose: bool = False
 
@@ -460,10 +428,9 @@ class OpenTree(msgspec.Struct, eq=False):
     title: str = ""
     template: bool = False
     keys: list[Field] = []
-    notes: list[Note] = []
+    notes: list[markdown.Note] = []
     decisions: list[OpenDecision] = []
-    prose: bool = False
-    """Whether anything but keys and options has been seen."""
+    prose: bool = False  # whether anything but keys and options has been seen
 
 
 def first_line(item: Block) -> tuple[int, int, str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator
 
-from quandary.formats.markdown import Listed, Section, notation, parse, read_sections
+from quandary.formats import markdown
+from quandary.formats.markdown import Section, parse, read_head, write_head
 from quandary.formats.markdown.blocks import Block, expand
-from quandary.formats.markdown.notation import read_head, write_head
 from quandary.formats.markdown.sections import body_lines, first_line
 from quandary.formats.rules import RULES, Diagnostic, judge
 from quandary.model.tree import Option, Tree, is_multi, other_of
@@ -22,7 +22,7 @@ def format(tree: Tree) -> str:
     keys = {
         "Extends": f"§ASK_{tree.extends}" if tree.extends else "",
         "Trigger": tree.trigger,
-        "Extras": notation.write_extras(tree.extras),
+        "Extras": markdown.write_extras(tree.extras),
         "Kind": tree.kind,
         "Question": tree.question,
         "Keywords": ", ".join(tree.keywords),
@@ -96,9 +96,6 @@ def _closes(line: str, marker: str) -> bool:
     return len(bare) >= len(marker) and not bare.strip(marker[0])
 
 
-# -- a document's trees, rewritten where they stand ----------------------------------------------
-
-
 def canonical(text: str) -> str:
     """The text with its trees in canonical form; not a byte changes outside of them."""
     if is_canonical(text):
@@ -112,10 +109,7 @@ def canonical(text: str) -> str:
 
 
 def is_canonical(text: str) -> bool:
-    """Whether a quick look sees that nothing is to be laid out anew, as in most documents.
-
-    The lines of a heading may be of any level.
-    """
+    """Whether a quick look sees that nothing is to be laid out anew; headings have any level."""
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for section in parse(text).sections:
         if section.listed:  # the text had to be read more closely
@@ -129,14 +123,11 @@ def is_canonical(text: str) -> bool:
 
 
 def rewrite(text: str, broken: dict[int, list[str]] | None = None) -> str:
-    """Lay out the trees anew: all of them, or those on the lines given, with those rules fixed.
-
-    Should a layout ever say something else than the original, that tree is left as it is.
-    """
+    """Lay out the trees anew, or those given; one that would say something else is left."""
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     lines: list[str] = _WITH_END.findall(text.removeprefix(mark))
     bare = [line.rstrip("\r\n") for line in lines]
-    document = read_sections(bare)
+    document = markdown.read_sections(bare)
     layouts: list[Edits] = []
     for section in document.sections:
         line = section.tree.line
@@ -184,13 +175,12 @@ def _apply(lines: list[str], layouts: list[Edits]) -> str:
     return "".join(parts)
 
 
-Edits = dict[int, list[str]]
-"""Line numbers and what stands there instead: no line, one, or several."""
+Edits = dict[int, list[str]]  # line numbers and what stands there instead: no line, one, or several
 
 STEP = "  "
 STARTS_BLOCK = re.compile(
     r"[-+*](?:[ \t]|$)|0*1[.)](?:[ \t]|$)|#{1,6}(?:[ \t]|$)|`{3}|~{3}|[<>]"
-    rf"|=+[ \t]*$|[-*_][-*_ \t]+$|{notation.TIGHT_BULLET}"
+    rf"|=+[ \t]*$|[-*_][-*_ \t]+$|{markdown.TIGHT_BULLET}"
 )
 """Text that would begin a block of its own if it stood at the margin of an option."""
 _DECISION = re.compile(r"(?:\*\*)?decision(?:\*\*)?[ \t]*:[ \t]*", re.IGNORECASE)
@@ -213,14 +203,12 @@ class Layout:
 
     def __init__(self, section: Section, lines: list[str], broken: Container[str]) -> None:
         self.lines = lines
-        self.broken = broken
-        """Rules that the tree breaks and that are to be fixed besides its layout."""
+        self.broken = broken  # rules that the tree breaks, to be fixed besides its layout
         self.edits: Edits = {}
         self.prefix = " " * section.base
         self.parts: dict[int, str] = {}
         """What begins on a line: heading, key, decision, item; any other line is an option's."""
-        self.heads: set[int] = set()
-        """Where options begin."""
+        self.heads: set[int] = set()  # where options begin
         self.code: set[int] = set()
         self._headings(section)
         for key in section.keys:
@@ -238,28 +226,28 @@ class Layout:
             if len(block.lines) != 1:
                 continue
             line, _, text = block.lines[0]
-            text = notation.undressed(text)
+            text = markdown.undressed(text)
             decision = _DECISION.match(text)
             if decision:
                 text = "Decision: " + text[decision.end() :]
-            self.parts[line] = "heading" if text.startswith(notation.MARK) else "decision"
+            self.parts[line] = "heading" if text.startswith(markdown.MARK) else "decision"
             lead = expand(self.lines[line])[: block.column]
             lead = lead if lead.strip() else self.prefix
             self._write(line, f"{lead}{'#' * block.level} {heading_text(text)}".rstrip())
             self._drop(line + 1, block.end + 1)
 
-    def _key(self, key: notation.Field) -> None:
+    def _key(self, key: markdown.Field) -> None:
         value = key.value
         if key.name == "Extras":
-            extras, well_formed = notation.read_extras(value)
-            value = notation.write_extras(extras) if well_formed else value
+            extras, well_formed = markdown.read_extras(value)
+            value = markdown.write_extras(extras) if well_formed else value
         elif key.name == "Keywords":
-            value = ", ".join(notation.read_keywords(value))
+            value = ", ".join(markdown.read_keywords(value))
         self.parts[key.line] = "key"
         self._write(key.line, f"{self.prefix}{key.name}: {value}".rstrip())
         self._drop(key.line + 1, key.end + 1)
 
-    def _list(self, listed: Listed, options: tuple[Option, ...]) -> None:
+    def _list(self, listed: markdown.Listed, options: tuple[Option, ...]) -> None:
         if not listed.items:
             return
         for item, option in zip(listed.items, options, strict=True):

@@ -55,7 +55,8 @@ function show_page(fresh) {
   find(".current")?.scrollIntoView({ block: "nearest" });
   prepare_page();
   window.scrollTo({ top: 0 });
-  find("#pane, main").focus({ preventScroll: true });
+  const pane = find("#pane");
+  (pane?.checkVisibility() ? pane : find("main")).focus({ preventScroll: true });
 }
 
 function prepare_page() {
@@ -127,7 +128,7 @@ async function refreshList(address = location.href) {
   const { count } = list.querySelector("[data-count]").dataset;
   find("h1 .count").textContent = count;
   if (location.pathname === "/") document.title = (rows().length ? `(${count}) ` : "") + "Inbox · Quandary";
-  if (!page.run && rows().length && is_wide()) reload(); // nothing is open, and something waits
+  if (!page.run && rows().length && is_wide() && !find("#q").value) reload(); // nothing is open, and something waits
 }
 
 async function refreshRun() {
@@ -243,9 +244,11 @@ const sets = () => each(document, "[data-ask] fieldset");
 const current = () => document.activeElement?.closest?.("fieldset")
   || sets().find((set) => !answered(set)) || sets()[0];
 
+const HINT = "<kbd>1</kbd>–<kbd>9</kbd> chooses <kbd>Enter</kbd> sends <kbd>?</kbd> all keys";
+const LINES = "<kbd>Enter</kbd> begins a line <kbd>Ctrl</kbd>+<kbd>Enter</kbd> sends <kbd>Esc</kbd> leaves the box";
+
 function prepare(form) {
-  const hint = form.querySelector("[data-hint]");
-  hint.innerHTML = "<kbd>1</kbd>–<kbd>9</kbd> chooses <kbd>Enter</kbd> sends <kbd>?</kbd> all keys";
+  form.querySelector("[data-hint]").innerHTML = HINT;
   for (const set of sets()) {
     restore(set);
     const box = words(set);
@@ -369,16 +372,26 @@ function tell_selected(box) { // only questions that ask the same can be selecte
 function prepare_search() {
   const box = document.getElementById("q");
   if (!box) return;
-  let due = 0;
   box.form.addEventListener("input", () => {
-    clearTimeout(due);
-    due = setTimeout(() => {
-      const wishes = new URLSearchParams([...new FormData(box.form)].filter(([, said]) => said));
-      const address = new URL(`${location.pathname}?${wishes}`.replace(/\?$/, ""), location.href);
-      history.replaceState(null, "", address);
-      refreshList(address).catch(() => say(AWAY));
-    }, 150);
+    clearTimeout(searching);
+    searching = setTimeout(() => search(box).catch(() => say(AWAY)), 150);
   });
+}
+
+let searching = 0;
+
+function search(box) {
+  clearTimeout(searching);
+  const wishes = new URLSearchParams([...new FormData(box.form)].filter(([, said]) => said));
+  const address = new URL(`${location.pathname}?${wishes}`.replace(/\?$/, ""), location.href);
+  history.replaceState(null, "", address);
+  return refreshList(address);
+}
+
+async function open_hit(box) {
+  try { await search(box); } catch { say(AWAY); return; }
+  const first = rows()[0]?.querySelector("a.to");
+  if (first) visit(first.href); else say("Nothing fits.");
 }
 
 function clear_search() {
@@ -440,25 +453,47 @@ function command(key) { // keys that mean the same on every page; these letters 
   else if (key === "/" && find("#q")) { find("#q").focus(); find("#q").select(); }
   else if (key === "Escape") return clear_search();
   else if (key === "j" || key === "k") step_row(key === "j" ? 1 : -1);
-  else if (key === "u" && find("[data-undo]")) find("[data-undo]").requestSubmit();
+  else if (key === "u") undo();
   else if (key === "e" && find("[data-snooze]")) {
     find("[data-snooze]").open = true;
     find("[data-snooze] button").focus();
   } else if (key === "x" && find(".tick")) select_row();
-  else return "geux".includes(key);
+  else if (key === ";" && sets().length) { // on lines where there are some, else on the question
+    const box = find(".remarks textarea") || current().querySelector(".remark textarea");
+    box.closest("details").open = true;
+    box.focus();
+  }
+  else return "gex".includes(key);
   return true;
+}
+
+function undo() { // where that cannot be done, the reason is said
+  const form = find("[data-undo]");
+  const nothing = find(".who form") ? "There is no answer to undo here." : "Log in to undo an answer.";
+  if (form) form.requestSubmit();
+  else say(find("[data-kept]")?.textContent || nothing);
 }
 
 function pressed(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (find("main").ariaBusy === "true" || find("dialog[open]")) return;
   const set = sets().length ? current() : null;
+  const menu = find("[data-snooze][open]");
+  if (menu && event.key === "Escape") {
+    menu.open = false;
+    find("#pane").focus();
+    return;
+  }
+  if (menu?.contains(event.target) && step_menu(menu, event)) { event.preventDefault(); return; }
   if (event.target.matches("input:not([type=radio], [type=checkbox]), textarea, select")) {
     if (event.key === "Escape") {
       event.preventDefault();
       if (event.target.matches("[data-words]")) other(set).focus();
       else event.target.blur();
       if (event.target.matches("#q")) clear_search();
+    } else if (event.key === "Enter" && event.target.matches("#q") && page.page === "inbox") {
+      event.preventDefault();
+      open_hit(event.target);
     } else if (event.key === "Enter" && event.target.matches("[data-words]")) {
       event.preventDefault();
       onward(set, true);
@@ -474,6 +509,16 @@ function pressed(event) {
   else if (!set) done = /^Arrow(Down|Up)$/.test(event.key) && rows().length > 0 && !step_row(event.key === "ArrowDown" ? 1 : -1);
   else done = answer_by(event.key, set);
   if (done) event.preventDefault();
+}
+
+function step_menu(menu, event) { // arrows go around; Enter in a date means that date
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  const all = each(menu, "button, input:not([type=hidden])");
+  const at = all.indexOf(event.target);
+  if (step) all[at < 0 && step < 0 ? all.length - 1 : (at + step + all.length) % all.length].focus();
+  else if (event.key === "Enter" && event.target.matches("input")) all[at + 1].click();
+  else return false;
+  return true;
 }
 
 function answer_by(key, set) {
@@ -500,6 +545,7 @@ function answer_by(key, set) {
 }
 
 document.addEventListener("keydown", pressed);
+document.addEventListener("keydown", () => document.documentElement.classList.add("keyboard"), { once: true });
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (event.defaultPrevented || form.method !== "post") return;
@@ -546,6 +592,23 @@ document.addEventListener("keydown", (event) => {
   const next = fields[fields.indexOf(event.target) + 1];
   if (next) next.focus(); else goTo(set);
 }, true);
+
+// -- boxes of several lines ------------------------------------------------------------------------
+
+// Enter begins a line there, so another key sends; the hint says which, as long as one is in the box.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.repeat) return;
+  if (!event.target.matches?.("[data-ask] textarea") || find("main").ariaBusy === "true") return;
+  event.preventDefault();
+  onward(event.target.closest("fieldset") || sets()[0], true);
+}, true);
+for (const turn of ["focusin", "focusout"]) {
+  document.addEventListener(turn, (event) => {
+    const box = turn === "focusin" ? event.target : event.relatedTarget;
+    const hint = event.target.closest?.("[data-ask]")?.querySelector("[data-hint]");
+    if (hint) hint.innerHTML = box?.matches("textarea") ? LINES : HINT;
+  });
+}
 
 // -- remarks on lines ------------------------------------------------------------------------------
 

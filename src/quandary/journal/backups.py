@@ -1,12 +1,12 @@
-"""A new journal out of what can be read of a damaged file, and what is missing from it.
+"""Whole journals: copied, backed up, and made anew out of what can be read of a damaged file.
 
-What is taken over is what the chain proves: of each run, the entries from the first one on as long
-as each follows the one before it. Where whole runs are lost, the new journal says so for ever:
-their numbers stay free, and `verify` misses them.
+What is taken out of a damaged file is what the chain proves: of each run, the entries from the
+first one on as long as each follows the one before it. Where whole runs are lost, the new journal
+says so for ever: their numbers stay free, and `verify` misses them.
 
-The damaged file is read page by page without SQLite. What SQLite refuses to open or to scan can
-still hold most of its rows: each leaf of a table stands for itself. A row is known by its shape,
-and an entry proves by its digest that it is as it was written.
+The file is read page by page without SQLite. What SQLite refuses to open or to scan can still hold
+most of its rows: each leaf of a table stands for itself. A row is known by its shape, and an entry
+proves by its digest that it is as it was written.
 https://www.sqlite.org/fileformat2.html describes the pages.
 """
 
@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import accumulate
 from pathlib import Path
+from sys import maxsize
 from typing import TYPE_CHECKING, NamedTuple, cast, get_args
 
 import msgspec
@@ -40,17 +41,20 @@ from quandary.journal.entries import (
 )
 from quandary.journal.history import Writer, row_of
 from quandary.journal.progress import rebuild
+from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import TABLES, Last, Row, Run, Store
-from quandary.journal.verify import Report, verify
+from quandary.journal.verify import Report, store_digest, verify
 from quandary.model.text import count
 
 if TYPE_CHECKING:
+    from quandary.journal.store import Watch
+
     Value = None | int | str | bytes
 
+_STEP = 1000
 _MAGIC = b"SQLite format 3\0"
 _BEYOND = 1 << 53
-_HEAD = 100
-"""So long is the file's own head, on its first page."""
+_HEAD = 100  # so long is the file's own head, on its first page
 _LEAF, _LEAF_OF_INDEX, _BRANCH_OF_INDEX = 0x0D, 0x0A, 0x02
 _BEFORE_CELLS = {_LEAF: 8, _LEAF_OF_INDEX: 8, _BRANCH_OF_INDEX: 12}
 """The kinds of pages that hold rows, and where the list of rows begins on each."""
@@ -60,6 +64,96 @@ _KINDS = frozenset(get_args(Kind))
 _RUN_COLUMNS = len(TABLES["run"])
 _CONSTANTS: dict[int, int | None] = {0: None, 8: 0, 9: 1}
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+
+
+def copy(source: Store, target: Store, watch: Watch = lambda *_: None) -> Report:
+    """Copy a journal into an empty store, whole and in order, or not at all. It is read at one
+    moment and verified where it arrives, before that is made final. A journal that is not what was
+    written is not copied, nor one that somebody writes to meanwhile: whoever changes over to the
+    new store would miss what came in between.
+    """
+    if source.last() is None:
+        raise Rejected("that store is empty, so there is nothing to copy")
+
+    def judge(report: Report) -> None:
+        if report.problems:
+            raise Rejected(
+                f"the journal is not as it was written: {report.problems[0].text} (`quandary "
+                "verify` names every problem); nothing was copied"
+            )
+        if source.newest() != int(report.digest.partition("-")[0]):
+            raise Rejected(
+                "the journal was written to while it was copied, so nothing was copied; stop what "
+                "uses it and try again, or make a `quandary store backup`"
+            )
+
+    return _carry(source, target, watch, judge)
+
+
+def backup(source: Store, file: str, watch: Watch = lambda *_: None) -> Report:
+    """Save a journal to a new file while it is in use, and check what was saved. The file is there
+    when it is complete. What it holds is the journal as it was at one moment, with every fault that
+    it may have: the report says so.
+    """
+    with _new_file(file) as partial:
+        if isinstance(source, SqliteStore):
+            source.back_up(partial)
+            with closing(SqliteStore(partial)) as saved:
+                return verify(saved, watch=watch)
+        with closing(SqliteStore(partial)) as saved:
+            return _carry(source, saved, watch, lambda _: None)
+
+
+def _carry(source: Store, target: Store, watch: Watch, judge: Callable[[Report], None]) -> Report:
+    """Fill a store with another one's rows; what arrives has to have the same digest."""
+    report: Report
+    with ExitStack() as moment:
+        moment.enter_context(source.snapshot())
+        expected, total = store_digest(source, maxsize), source.newest()
+
+        def dump(table: str) -> Iterator[Row]:
+            for count, row in enumerate(source.dump(table), 1):
+                if table == "entry" and count % _STEP == 0:
+                    watch(count, total, "entries copied")
+                yield row
+
+        def check() -> None:
+            nonlocal report
+            watch(total, total, "entries copied")
+            moment.close()
+            report = verify(target, seen=False, watch=watch)
+            if report.digest != expected:
+                raise StoreError("what arrived is not what was sent; nothing was copied")
+            judge(report)
+
+        target.fill(dump, check)
+    return report
+
+
+@contextmanager
+def _new_file(file: str) -> Iterator[str]:
+    """A name to write to; what is written there becomes the file at the end, if all went well."""
+    if os.path.lexists(file):
+        raise Rejected(f"{file} exists already; name a new file")
+    partial = f"{file}.partial"
+    remove(partial)
+    try:
+        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        yield partial
+        with open(partial, "rb") as written:
+            os.fsync(written)
+        os.rename(partial, file)
+    except OSError as error:
+        raise StoreError(f"{file} cannot be written ({error.strerror})") from error
+    finally:
+        remove(partial)
+
+
+def remove(file: str) -> None:
+    """Remove a store's file and those that SQLite keeps beside it."""
+    for name in (file, f"{file}-wal", f"{file}-shm"):
+        with suppress(FileNotFoundError):
+            os.remove(name)
 
 
 class Loss(NamedTuple):
@@ -84,10 +178,8 @@ class _Found(NamedTuple):
     row: Run
     began: Began
     entries: list[Entry]
-    cut: str
-    """Which of its entries are missing."""
-    lost: tuple[int, ...]
-    """Those whose texts are."""
+    cut: str  # which of its entries are missing
+    lost: tuple[int, ...]  # those whose texts are
 
 
 def recover(path: str, target: Store) -> Recovered:
@@ -152,10 +244,7 @@ def _runs(salvaged: Salvaged) -> tuple[list[_Found], list[Loss], list[Entry]]:
 
 
 def _chain(kept: dict[int, list[Entry]], previous: bytes) -> tuple[list[Entry], bool]:
-    """The entries of a run that follow each other, and whether the first follows the run before.
-
-    Where the run before is lost, the first entry cannot be proved; it is taken if it can be read.
-    """
+    """The entries of a run that follow each other, and whether the first follows the run before."""
     chain: list[Entry] = []
     linked = False
     for n in range(1, len(kept) + 1):
@@ -207,11 +296,8 @@ def _resume(store: Store, run: _Found) -> None:
     writer.add(noted, Matter(text=f"{', '.join(what)} could not be read in the damaged store"))
     if run.cut and run.row.status == "waiting":
         with suppress(QuandaryError):  # of another version, or without its texts: shown as it is
-            writer.stand(rebuild(store, run.row.id, run.row.n))
+            writer.stand(rebuild(store, run.row.id, [entry.recorded for entry in run.entries]))
     writer.append(store)
-
-
-# -- reading a damaged file ------------------------------------------------------------------------
 
 
 class RunRow(NamedTuple):
@@ -225,8 +311,7 @@ class RunRow(NamedTuple):
 class Salvaged(msgspec.Struct):
     """Everything that could be read."""
 
-    entries: dict[str, dict[int, list[Entry]]] = {}
-    """By run and number; several where they differ."""
+    entries: dict[str, dict[int, list[Entry]]] = {}  # by run and number; several where they differ
     documents: dict[str, bytes] = {}
     rows: dict[str, RunRow] = {}
     last: Last | None = None

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.logging import MOST_ALIKE, JsonLines, Sparing, log_as
+from quandary.cli.servers import MOST_ALIKE, JsonLines, Sparing, log_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from quandary.logging import Form
+    from quandary.cli.servers import Form
 
 
 def line(message: object, *words: object, error: Any = None, **added: object) -> dict[str, Any]:  # noqa: ANN401

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quandary.formats.markdown.notation import (
+from quandary.formats.markdown import (
     Codes,
     Head,
     is_template,

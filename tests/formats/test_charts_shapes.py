@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from quandary.formats.charts.shapes import Sheet, direction, meaning, tags_in
+from quandary.formats.charts import Sheet, direction, meaning, tags_in
 from quandary.model.chart import Route, Step
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quandary.formats.markdown.blocks import scan
-from quandary.formats.markdown.notation import (
+from quandary.formats.markdown import (
     KEYS,
     Field,
     is_field,
@@ -17,6 +16,7 @@ from quandary.formats.markdown.notation import (
     read_keywords,
     write_extras,
 )
+from quandary.formats.markdown.blocks import scan
 from quandary.model.tree import Extra
 from strategies import lines, split_lines
 

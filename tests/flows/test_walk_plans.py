@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chart_strategies import charts, plain_page
-from quandary.flows.step_plans import MOST_RETRIES, Defaults, Planned, most_calls, plan
+from quandary.flows.walk import MOST_RETRIES, Defaults, Planned, most_calls, plan
 from quandary.flows.wording import CHECK
 from quandary.model.chart import Chart, Page, Route, Step, circles
 from scripted_walks import chart, task
