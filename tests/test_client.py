@@ -563,6 +563,38 @@ def test_who_leaves_the_terminal_has_not_answered(tmp_path: Path) -> None:
     assert ended.out.endswith("It is True\n")
 
 
+COLD = """
+import sys, threading
+import quandary
+
+sys.setswitchinterval(1e-6)
+start = threading.Barrier(8)
+
+
+def ask(number):
+    start.wait()
+    try:
+        quandary.confirm(f"Archive wiki {number}?", context="Nobody reads it.", timeout=0.01)
+    except quandary.TimedOut:
+        pass
+
+
+threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_a_program_can_ask_first_in_several_threads_at_once(tmp_path: Path) -> None:
+    """Two threads that complete a type of msgspec at once would end the process with a signal."""
+    for number in range(4):
+        env = program.environment({"QUANDARY_STORE": str(tmp_path / f"{number}.db")})
+        ended = subprocess.run([sys.executable, "-c", COLD], env=env, check=False)
+        assert ended.returncode == 0
+
+
 # -- how it is packed ------------------------------------------------------------------------------
 
 

@@ -46,6 +46,7 @@ from quandary.errors import (
 )
 from quandary.formats.markdown import Codes
 from quandary.journal import chance, runs
+from quandary.journal.progress import complete_types
 from quandary.model.asks import NO, YES
 from quandary.model.tree import OTHER
 
@@ -255,6 +256,10 @@ class Client:
     def __init__(
         self, where: str | os.PathLike[str] | None = None, *, token: str | None = None
     ) -> None:
+        from quandary.cli import console  # noqa: F401, PLC0415 - only where something is asked
+        from quandary.desk import begin, notices, permits  # noqa: F401, PLC0415 - the same
+
+        complete_types()  # of all that asking needs, for a program may ask in several threads
         place = os.environ.get("QUANDARY_URL", "") if where is None else os.fspath(where)
         self._desk: Server | Journal
         if place.startswith(("http://", "https://")):

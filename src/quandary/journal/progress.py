@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     Sent = Reply | Output | Done
 
 T = TypeVar("T")
+
+_COMPLETING = threading.Lock()
+_completed: set[type[msgspec.Struct]] = set()
 
 FLOWS: dict[str, str] = {
     "decide": "quandary.flows.decide",
@@ -371,15 +375,17 @@ def module_of(flow: str) -> Any:  # noqa: ANN401 - a module with VERSION and sta
 
 
 def complete_types() -> None:
-    """Load every flow, and have msgspec complete every type of ours. It does so when a type is
-    first read into, and two threads that do it at once end the process: a server calls this before
-    the first of its threads starts.
+    """Load every flow, and have msgspec complete every type of ours that is loaded. It does so when
+    a type is first read into, and two threads that do it at once end the process: whoever starts
+    threads, or may be called from some, calls this before the first of them reads anything.
     """
-    for flow in FLOWS:
-        module_of(flow)
-    kinds = [msgspec.Struct]
-    for kind in kinds:
-        kinds += kind.__subclasses__()
-        if kind.__module__.startswith("quandary."):
-            with suppress(NameError, TypeError):  # one that is never read into
-                msgspec.json.Decoder(kind)
+    with _COMPLETING:
+        for flow in FLOWS:
+            module_of(flow)
+        kinds: list[type[msgspec.Struct]] = [msgspec.Struct]
+        for kind in kinds:
+            kinds += kind.__subclasses__()
+            if kind.__module__.startswith("quandary.") and kind not in _completed:
+                with suppress(NameError, TypeError):  # one that is never read into
+                    msgspec.json.Decoder(kind)
+        _completed.update(kinds)
