@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import closing
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import program
 from quandary.desk import notices, reply
 from quandary.desk.authority import Caller
 from quandary.doors.hosts import Opencode
@@ -56,6 +59,7 @@ class Fake(ThreadingHTTPServer):
         self.listed: dict[str, list[Any]] = {"permission": [], "question": []}
         self.told: list[tuple[str, Any]] = []
         self.folder = str(folder)
+        self.together = threading.Barrier(1)  # of so many, who asks for a session waits for all
         super().__init__(("127.0.0.1", 0), _Line)
 
     @property
@@ -73,6 +77,8 @@ class _Line(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """What waits, or a session."""
         name = self.path.strip("/")
+        if name not in self.server.listed:
+            self.server.together.wait(20)
         self._send(self.server.listed.get(name, {"directory": self.server.folder}))
 
     def do_POST(self) -> None:
@@ -189,6 +195,37 @@ def test_one_that_cannot_be_told_stands_in_no_others_way(
     fake.listed["permission"] = [COMMAND]
     answer(store, "ONE")
     assert until(lambda: fake.told) == [("/permission/per_1/reply", {"reply": "once"})]
+
+
+COLD = """
+import sys
+from quandary.__main__ import main
+sys.setswitchinterval(1e-6)
+sys.argv = ["quandary", "hook", "opencode", *sys.argv[1:]]
+sys.exit(main())
+"""
+
+
+def test_all_that_waits_at_first_is_asked_in_several_threads_at_once(tmp_path: Path) -> None:
+    """Two threads that complete a type of msgspec at once would end the process with a signal."""
+    (tmp_path / "quandary").mkdir()
+    config = tmp_path / "quandary" / "config.toml"
+    config.write_text('[permissions]\nroute = "inbox"\n', encoding="utf-8")
+    for number in range(4):
+        fake, path = Fake(tmp_path), tmp_path / f"{number}.db"
+        fake.listed["permission"] = [{**COMMAND, "id": f"per_{n}"} for n in range(8)]
+        fake.together = threading.Barrier(8)
+        serving = threading.Thread(target=fake.serve_forever)
+        serving.start()
+        env = program.environment({"QUANDARY_STORE": str(path), "XDG_CONFIG_HOME": str(tmp_path)})
+        words = [sys.executable, "-c", COLD, fake.address]
+        with subprocess.Popen(words, env=env) as following:
+            with closing(SqliteStore(path)) as store:
+                until(lambda: following.poll() is not None or len(runs.inbox(store)) == 8)
+            fake.shutdown()
+            fake.server_close()
+            assert following.wait(60) == 2  # it is gone now
+        serving.join(20)
 
 
 def test_only_one_on_this_machine_is_followed() -> None:

@@ -295,6 +295,9 @@ class Opencode:
         from http.client import HTTPException  # noqa: PLC0415 - as above
         from threading import Event, Thread  # noqa: PLC0415 - the same
 
+        from quandary.journal.progress import complete_types  # noqa: PLC0415 - the same
+
+        complete_types()  # each that waits has a thread
         gone: dict[str, Event] = {}
         try:
             while True:
