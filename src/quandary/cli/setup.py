@@ -8,13 +8,12 @@ from contextlib import closing, suppress
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import click
 
 from quandary.cli import complain, draw_diff, is_terminal, put, tell
 from quandary.desk.authority import find_agent
-from quandary.desk.notices import server_address
+from quandary.desk.notices import is_here, server_address
 from quandary.doors.hosts import MARGIN, hook_settings, host_timeout, install
 from quandary.doors.hosts.host_files import HOSTS, find_command, places
 from quandary.doors.hosts.install import Gate, Plan
@@ -88,7 +87,7 @@ def _find_server() -> str:
     """The address of a server that runs with the user's own store and is reached by loopback."""
     with suppress(QuandaryError), closing(open_store(start=os.path.expanduser("~"))) as store:
         address = server_address(store, "")
-        return address if urlsplit(address).hostname in ("127.0.0.1", "::1", "localhost") else ""
+        return address if is_here(address) else ""
     return ""
 
 

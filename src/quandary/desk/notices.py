@@ -165,8 +165,8 @@ def is_here(address: str) -> bool:
     from ipaddress import ip_address  # noqa: PLC0415 - only for webhooks
     from urllib.parse import urlsplit  # noqa: PLC0415 - the same
 
-    host = urlsplit(address).hostname or ""
     try:
+        host = urlsplit(address).hostname or ""
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
         return False

@@ -159,33 +159,27 @@ class Rule(NamedTuple):
     path: str = ""
     host: str = ""
 
-    @property
-    def denies(self) -> bool:
-        """Whether it says no."""
-        return self.decision == "deny"
-
     def fits(self, request: PermitRequest) -> bool:
         """Whether tool, host and file are what the rule is for; a command is judged apart."""
-        spelt = str.casefold if self.denies else str
+        denies = self.decision == "deny"
+        spelt = str.casefold if denies else str
         if not any(fnmatchcase(spelt(request.tool), spelt(tool)) for tool in self.tools):
             return False
         if self.host not in ("", request.host):
             return False
         below = [_leads_below(request, self.path, one) for one in request.paths if self.path]
-        return not self.path or (any(below) if self.denies else bool(below) and all(below))
+        return not self.path or (any(below) if denies else bool(below) and all(below))
 
-    def begins(self, words: Sequence[str]) -> bool:
-        """Whether a command begins like this."""
-        return any(tuple(words[: len(one)]) == one for one in self.commands)
+    def rests(self, words: Sequence[str]) -> list[Sequence[str]]:
+        """What is behind each of its commands that a command begins with."""
+        return [words[len(one) :] for one in self.commands if tuple(words[: len(one)]) == one]
 
     def allows(self, words: Sequence[str]) -> bool:
         """Whether it begins like this, and nothing behind that has another program run."""
-        behind = (words[len(one) :] for one in self.commands if tuple(words[: len(one)]) == one)
-        named = _programs(words)
-        is_sure = (
-            not any(_launches(one, word) for one in named for word in rest) for rest in behind
-        )
-        return any(is_sure) and not (words[0] == "git" and words[1:2] and words[1][:1] == "-")
+        if words[0] == "git" and words[1:2] and words[1][:1] == "-":
+            return False
+        named, rests = _programs(words), self.rests(words)
+        return any(not any(_launches(one, w) for one in named for w in rest) for rest in rests)
 
     def resembles(self, line: str) -> bool:
         """Whether the words of one of its commands are all in a line, in their order."""
@@ -266,10 +260,11 @@ def find_rule(rules: Sequence[Rule], request: PermitRequest) -> Verdict | None:
     if request.tool in PLANS:
         return None
     fitting = [rule for rule in rules if rule.fits(request)]
-    for rule in (rule for rule in fitting if rule.denies):
-        if not rule.commands or any(map(rule.begins, _rough_parts(request.command))):
+    denying = [rule for rule in fitting if rule.decision == "deny"]
+    for rule in denying:
+        if not rule.commands or any(map(rule.rests, _rough_parts(request.command))):
             return Verdict(rule, DENY)
-    allowing = [rule for rule in fitting if rule.decision == "allow"]
+    allowing = [rule for rule in fitting if rule not in denying]
     if not request.command:
         plain = next((rule for rule in allowing if not rule.commands), None)
         if plain is None or request.tool in SHELLS or find_one_way(request):
@@ -286,7 +281,7 @@ def find_rule(rules: Sequence[Rule], request: PermitRequest) -> Verdict | None:
     is_sure = (
         bool(places)
         and _BESIDE.issuperset(request.values)
-        and not any(rule.resembles(one) for rule in fitting for one in lines if rule.denies)
+        and not any(rule.resembles(one) for rule in denying for one in lines)
         and not any(_strays(at, words[1:]) for at in places for words in parts)
         and not any(_uncovers(at, words) for at in places for words in parts)
         and not find_one_way(request)

@@ -26,6 +26,7 @@ from quandary.model.requests import (
     PLANS,
     QUESTIONS,
     PermitRequest,
+    are_clear,
     digest_input,
     find_one_way,
     find_risks,
@@ -232,14 +233,10 @@ def _ask_questions(
 ) -> Steps[Resumption]:
     """Ask an agent's questions, one after the other; the tool is used with the answers in it."""
     given = PermitRequest("", stopped.input).values
-    listed = given.get("questions")
-    entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    texts = {text for entry in entries if isinstance(text := entry.get("question"), str)}
-    many = max((len(options_of(entry)) for entry in entries), default=0)
-    if not entries or "" in texts or len(texts) < len(entries) or many > len(LETTERS):
+    if not are_clear(given.get("questions")):
         return Resumption(stopped, allow=False, message=UNCLEAR)
     answers, notes = {}, {}
-    for number, entry in enumerate(entries, 1):
+    for number, entry in enumerate(given["questions"], 1):
         question = read_question(number, entry)
         inquiry = replace(
             frame,

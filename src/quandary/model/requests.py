@@ -213,8 +213,13 @@ def previews_of(entry: object) -> tuple[str, ...]:
     )
 
 
-class _Loose(ValueError):  # noqa: N818 - said of JSON
-    """JSON that programs may read in different ways."""
+def are_clear(entries: object) -> bool:
+    """Whether all questions of a call can be shown, and each answer is found by its text."""
+    listed = entries if isinstance(entries, list) else []
+    asked = [one.get("question") if isinstance(one, dict) else "" for one in listed]
+    texts = {one.strip() for one in asked if isinstance(one, str)} - {""}
+    few = all(len(options_of(entry)) <= len(LETTERS) for entry in listed)
+    return bool(listed) and len(texts) == len(listed) and few
 
 
 def digest_input(data: str | bytes) -> str:
@@ -228,7 +233,7 @@ def digest_input(data: str | bytes) -> str:
             object_pairs_hook=_unique,
             parse_float=_number,
             parse_int=_number,
-            parse_constant=_refuse,
+            parse_constant=_number,
         )
         raw = canonical(value).encode()
     except (ValueError, RecursionError):
@@ -249,12 +254,12 @@ def canonical(value: object) -> str:
         return "{" + ",".join(f"{_write_text(k)}:{canonical(v)}" for k, v in pairs) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(canonical, value)) + "]"
-    raise _Loose(f"{type(value).__name__} is not JSON")
+    raise ValueError(f"{type(value).__name__} is not JSON")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found := dict(pairs)) < len(pairs):
-        raise _Loose("a key is there twice")
+        raise ValueError("a key is there twice")
     return found
 
 
@@ -264,12 +269,8 @@ def _number(spelt: str) -> float:
 
     number = float(spelt)
     if number in (float("inf"), float("-inf")) or Decimal(spelt) != Decimal(repr(number)):
-        raise _Loose(f"{spelt} loses digits")
+        raise ValueError(f"{spelt} loses digits")
     return number
-
-
-def _refuse(spelt: str) -> float:
-    raise _Loose(f"{spelt} is not JSON")
 
 
 def _write_text(text: str) -> str:

@@ -150,14 +150,6 @@ def is_headless(said: dict[str, Any], park: bool) -> bool:
     return park and os.environ.get(ATTENDED) == "0" and not said.get("agent_id")
 
 
-def read_park(table: dict[str, Any], name: str = "hooks") -> bool:
-    """Whether sessions are parked, as a table of the settings says."""
-    wanted = table.get("park", False)
-    if not isinstance(wanted, bool):
-        raise ParseError(f"[{name}] park is true or false, not {wanted!r}")
-    return wanted
-
-
 def hook_settings(where: str | None = None) -> Settings:
     """The settings that hooks follow: a project's `[hooks]` only where its user trusts them."""
     settings = read_settings(where)
@@ -170,18 +162,21 @@ def hook_settings(where: str | None = None) -> Settings:
 
 def inbox_seconds(settings: Settings) -> float | None:
     """How long a question waits in the inbox; nothing where it does not go there."""
-    is_routed, wait = read_route(settings.table("hooks"), "hooks")
+    is_routed, wait, _ = read_route(settings.table("hooks"), "hooks")
     return wait if is_routed else None
 
 
-def read_route(table: dict[str, Any], name: str) -> tuple[bool, float]:
-    """Whether a table of the settings sends to the inbox, and for how many seconds."""
-    route, wait = table.get("route", "host"), table.get("wait", WAIT)
+def read_route(table: dict[str, Any], name: str) -> tuple[bool, float, bool]:
+    """If a table of the settings sends to the inbox, how long one waits, if sessions are parked."""
+    defaults = {"route": "host", "wait": WAIT, "park": False}
+    route, wait, park = (table.get(key, value) for key, value in defaults.items())
     if route not in ("host", "inbox"):
         raise ParseError(f'[{name}] route is "inbox" or "host", not {route!r}')
     if type(wait) not in (int, float) or not 0 < wait <= LONGEST:
         raise ParseError(f"[{name}] wait is a number of seconds up to {LONGEST}, not {wait!r}")
-    return route == "inbox", float(wait)
+    if not isinstance(park, bool):
+        raise ParseError(f"[{name}] park is true or false, not {park!r}")
+    return route == "inbox", float(wait), park
 
 
 def host_timeout(settings: Settings) -> int | None:
@@ -196,9 +191,22 @@ def make_decision(word: str, reason: str, **more: object) -> dict[str, Any]:
     return {DECISION: {"hookEventName": "PreToolUse", **said}}
 
 
-def make_permission(decision: dict[str, Any]) -> dict[str, Any]:
-    """The same in the words of the permission event."""
-    return {DECISION: {"hookEventName": "PermissionRequest", "decision": decision}}
+def tell(
+    host: str, event: str, allowed: bool, why: str, given: object = None, grants: object = None
+) -> dict[str, Any] | None:
+    """What was decided, as the host wants to hear it: with which input it may be done, and what its
+    session may do from now on.
+    """
+    if host == "gemini":
+        return None if allowed else {"decision": "deny", "reason": why}
+    if event == "pre":
+        changed = {"updatedInput": given} if allowed else {}
+        return make_decision("allow" if allowed else "deny", why, **changed)
+    changes = {"updatedInput": given, "updatedPermissions": grants} if allowed else {"message": why}
+    decision = {name: value for name, value in changes.items() if value is not None}
+    decision["behavior"] = "allow" if allowed else "deny"
+    told = {"hookEventName": "PermissionRequest", "decision": decision}
+    return decision if host == "copilot" else {DECISION: told}
 
 
 def file_of(known: bytes) -> str:
@@ -265,13 +273,11 @@ class Opencode:
 
     def __init__(self, address: str) -> None:
         from base64 import b64encode  # noqa: PLC0415 - not in a hook
-        from urllib.parse import urlsplit  # noqa: PLC0415 - the same
         from urllib.request import ProxyHandler, build_opener  # noqa: PLC0415 - the same
 
-        name = None
-        with suppress(ValueError):
-            name = urlsplit(address).hostname
-        if name not in ("127.0.0.1", "::1", "localhost"):
+        from quandary.desk.notices import is_here  # noqa: PLC0415 - the same
+
+        if not is_here(address):
             raise QuandaryError(
                 f"{address} is not on this machine; opencode is followed only there"
             )
@@ -349,17 +355,6 @@ class Opencode:
             self.call(f"{path}/reply", {"reply": "once"} if allowed else refusal)
         elif allowed:
             answers = decision["updatedInput"]["answers"]
-            told = [_list_labels(one, answers[one["question"]]) for one in asked]
-            self.call(f"{path}/reply", {"answers": told})
+            self.call(f"{path}/reply", {"answers": [answers[one["question"]] for one in asked]})
         else:
             self.call(f"{path}/reject", {})
-
-
-def _list_labels(asked: dict[str, Any], said: str) -> list[str]:
-    """An answer as opencode has it: where several can be chosen, each by itself."""
-    options = asked.get("options", []) if asked.get("multiple") else []
-    labels, found = sorted((one["label"] for one in options), key=len, reverse=True), list[str]()
-    while said and (fits := [one for one in labels if f"{said}, ".startswith(f"{one}, ")]):
-        found.append(fits[0])
-        said = said[len(fits[0]) + 2 :]
-    return [*found, said] if said else found

@@ -39,7 +39,7 @@ from quandary.journal.entries import Answered, Asked, Asker, Noted, sha256
 from quandary.journal.policy import read_policy
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Outcome, Preamble, Question, Reading, Reply
-from quandary.model.requests import label_of, options_of, previews_of, read_question
+from quandary.model.requests import are_clear, label_of, options_of, previews_of, read_question
 from quandary.model.text import LETTERS
 from quandary.settings import Settings, project_of
 
@@ -77,29 +77,26 @@ def respond(event: str, call: ToolCall, said: dict[str, Any], host: str) -> dict
             return None
         store = hosts.open_journal(where, asks=True)
         named = call._replace(id=call.id or _read_start(call)[1])
-        output = ask_person(named, store, project, settings)
-        return output and _as_permission(output[DECISION])
-    store = hosts.open_journal(where, asks=host == "codex")
+        said = (ask_person(named, store, project, settings) or {}).get(DECISION, {})
+        allowed, why = (
+            said.get("permissionDecision") == "allow",
+            said.get("permissionDecisionReason"),
+        )
+        return hosts.tell("claude", event, allowed, why, said.get("updatedInput")) if why else None
+    parks = hosts.is_headless(said, hosts.read_route(settings.table("hooks"), "hooks")[2])
+    store = hosts.open_journal(where, asks=parks or host == "codex")
     output = judge(call, store, project, settings)
     if DECISION in (output or ()):
         pass
     elif host == "codex":
         output = ask_person(call, store, project, settings) or output
-    elif hosts.is_headless(said, hosts.read_park(settings.table("hooks"))):
+    elif parks:
         from quandary.doors.hosts.permissions import park  # noqa: PLC0415 - not for each question
 
         output = park(call, store, project, os.path.realpath(where)) or output
     if DECISION not in (output or ()):
         start_time(call)
     return refuse_with_answers(output) if output is not None and host == "codex" else output
-
-
-def _as_permission(said: dict[str, Any]) -> dict[str, Any]:
-    """What is said before a question, in the words of the permission event."""
-    if said["permissionDecision"] == "deny":
-        message = said["permissionDecisionReason"]
-        return hosts.make_permission({"behavior": "deny", "message": message})
-    return hosts.make_permission({"behavior": "allow", "updatedInput": said["updatedInput"]})
 
 
 class ToolCall(NamedTuple):
@@ -152,10 +149,7 @@ class ToolCall(NamedTuple):
     @property
     def may_be_routed(self) -> bool:
         """Whether a call can be answered here, with nothing of it lost."""
-        texts = [question.text for question in self.questions]
-        options = [len(options_of(entry)) for entry in self.input["questions"]]
-        shown = [len(question.choices) for question in self.questions]
-        return bool(self.id) and all(texts) and len(set(texts)) == len(texts) and options == shown
+        return bool(self.id) and are_clear(self.input["questions"])
 
 
 def read_call(data: object, host: str = "claude") -> ToolCall | None:
@@ -390,10 +384,14 @@ def begin_record(
 
 def spell(call: ToolCall, question: Question, answer: Answer) -> str:
     """An answer as the host tells of it: labels as it spells them, or the person's own words."""
+    return ", ".join(_spell_each(call, question, answer))
+
+
+def _spell_each(call: ToolCall, question: Question, answer: Answer) -> list[str]:
     labels = call.labels(question)
     words = [labels[code] for code in answer.picked if code in labels]
     own = answer.text if answer.picked else answer.raw or answer.text
-    return ", ".join([*words, *([own.strip()] if own else [])])
+    return [*words, *([own.strip()] if own else [])]
 
 
 def _record_answer(
@@ -534,7 +532,7 @@ def hand_over_answers(call: ToolCall, store: Store, states: list[State]) -> dict
         return make_decision(
             "deny", "The person declined to answer in quandary. Nothing was decided; stop here."
         )
-    answers: dict[str, str] = {}
+    answers: dict[str, Any] = {}
     notes: dict[str, dict[str, str]] = {}
     if all(state.status == "done" for state in states):
         states = [hand_over(store, HOOK, state) for state in states]
@@ -542,9 +540,10 @@ def hand_over_answers(call: ToolCall, store: Store, states: list[State]) -> dict
         found = driver.answer_of(store, state.run) if state.status == "done" else None
         if found is None or not found[0].in_person or not spell(call, question, found[1]):
             return None
-        answers[call.text(question)] = spell(call, question, found[1])
+        each, text = _spell_each(call, question, found[1]), call.text(question)
+        answers[text] = each if call.asker.host == "opencode" else ", ".join(each)
         if found[1].comment:
-            notes[call.text(question)] = {"notes": found[1].comment}
+            notes[text] = {"notes": found[1].comment}
     answered = {**call.input, "answers": answers}
     if notes:
         given = call.input.get("annotations")

@@ -25,7 +25,7 @@ import msgspec
 from quandary.desk import permits
 from quandary.desk.permits import Rule, Verdict, find_rule, read_rules
 from quandary.doors import hosts
-from quandary.doors.hosts import HOOK, MARGIN, make_decision, make_permission
+from quandary.doors.hosts import HOOK, MARGIN, make_decision
 from quandary.errors import AlreadyAnswered, ParseError, Rejected
 from quandary.flows.permit import APPROVE, KEY, ONCE, SESSION, Terms, tell_agent
 from quandary.journal import chance
@@ -82,14 +82,13 @@ def read_permissions(table: dict[str, Any]) -> Permissions:
     """The settings of `[permissions]`, refused where they make no sense."""
     for key in table.keys() - {*KEYS}:
         raise ParseError(f"[permissions] has no key {key} (there are {', '.join(KEYS)})")
-    inbox, wait = hosts.read_route(table, "permissions")
+    inbox, wait, park = hosts.read_route(table, "permissions")
     lists = [table.get("tools", ["*"]), table.get("ask", [])]
     for name, listed in zip(("tools", "ask"), lists, strict=True):
         if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
             raise ParseError(f'[permissions] {name} is a list of texts, like ["Bash"]')
     tools, ask = map(tuple, lists)
-    rules, park = read_rules(table.get("rules")), hosts.read_park(table, "permissions")
-    return Permissions(inbox, tools, wait, ask, rules, park)
+    return Permissions(inbox, tools, wait, ask, read_rules(table.get("rules")), park)
 
 
 def user_permissions() -> Permissions:
@@ -102,7 +101,6 @@ class Stop(NamedTuple):
 
     host: str
     request: PermitRequest
-    input: dict[str, Any]
     grants: list[dict[str, Any]]
     """What the host would change to allow the same for the rest of its session."""
     agent: str = ""  # the id of a sub-agent
@@ -147,7 +145,7 @@ def read_stop(said: dict[str, Any], host: str, folder: str) -> Stop | None:
     )
     asker = Asker(host, request.session, request.agent, str(said.get("model") or ""))
     agent, call = (str(said.get(name) or "") for name in ("agent_id", "tool_use_id"))
-    return Stop(host, request, given, grants, agent, call, asker)
+    return Stop(host, request, grants, agent, call, asker)
 
 
 def _find_grants(suggested: object) -> list[dict[str, Any]]:
@@ -263,15 +261,14 @@ def ask_in_inbox(store: Store, stop: Stop, project: str, wait: float) -> State:
     if stop.request.tool in PLANS:
         before = _plan_before(store, stop)
         stop = stop._replace(request=msgspec.structs.replace(stop.request, before=before))
-    state, why = None, "the host's own dialog was answered or closed"
+    silent = f"nobody decided within {wait:g} seconds, so the host asks in its own dialog"
     with hosts.listen_to_host() as waits:
+        state = begin_permit(store, stop, project, wait)
         try:
-            state = begin_permit(store, stop, project, wait)
             [state] = hosts.wait(store, [state], lambda now: now[0].ask is not None, until, waits)
-            if waits():
-                why = f"nobody decided within {wait:g} seconds, so the host asks in its own dialog"
         finally:
-            if state is not None and state.ask is not None:
+            if state.ask is not None:
+                why = silent if waits() else "the host's own dialog was answered or closed"
                 hosts.withdraw(store, state.run, why)
     return driver.look(store, state.run)
 
@@ -288,19 +285,15 @@ def _newest(store: Store, name: str) -> str:
     return max(store.named(name, f"{name}~").values(), default="")
 
 
-def tell(stop: Stop, result: dict[str, Any]) -> dict[str, Any] | None:
-    """What was decided, as the host wants to hear it."""
-    allowed, message, text = tell_agent(stop.request, result)
-    if stop.host == "gemini":
-        return None if allowed else {"decision": "deny", "reason": message}
-    decision: dict[str, Any] = {"behavior": "allow" if allowed else "deny"}
-    if not allowed:
-        decision["message"] = message
-    elif stop.request.tool in PLANS or "input" in result:
-        decision["updatedInput"] = msgspec.json.decode(text)
-    if allowed and result["code"] == SESSION:
-        decision["updatedPermissions"] = stop.grants
-    return decision if stop.host == "copilot" else make_permission(decision)
+def tell(stop: Stop, result: dict[str, Any], event: str = "permission") -> dict[str, Any] | None:
+    """What was decided, as the host wants to hear it; before a tool is used, with its input."""
+    allowed, why, text = tell_agent(stop.request, result)
+    is_given = event == "pre" or stop.request.tool in PLANS or "input" in result
+    given = msgspec.json.decode(text) if is_given else None
+    grants = stop.grants if result["code"] == SESSION else None
+    return hosts.tell(
+        stop.host, event, allowed, why or "It was allowed in quandary.", given, grants
+    )
 
 
 def close_answered(store: Store, stop: Stop) -> None:
@@ -327,14 +320,12 @@ _WAITS = "It waits for the person in quandary."
 
 def park(call: ToolCall, store: Store, project: str, folder: str) -> dict[str, Any] | None:
     """Have the host set a call aside until its questions are answered, or hand it the answers."""
-    from quandary.desk.notices import watch_store  # noqa: PLC0415 - only for what is parked
-    from quandary.desk.walks import Parked  # noqa: PLC0415 - the same
+    from quandary.desk.walks import Parked  # noqa: PLC0415 - only for what is parked
     from quandary.doors.hosts import hooks  # noqa: PLC0415 - only around questions
 
     fits = calls.SESSION.fullmatch(call.session) and call.may_be_routed
     if not fits or hooks.find_relayed_run(call, store, project) is not None:
         return None
-    watch_store(store)
     parked = Parked(call.session, folder, call.id, os.uname().nodename)
     asked = [(one, hooks.make_ask(call, one, project)) for one in call.questions]
     states = [
@@ -363,16 +354,7 @@ def park_permission(
         driver.hand_over(store, state.run, **HOOK.source)
         if result is None:
             return make_decision("deny", f"{permits.why_over(store, state)}.")
-    return None if result is None else _tell_before(stop, result)
-
-
-def _tell_before(stop: Stop, result: dict[str, Any]) -> dict[str, Any]:
-    """What was decided, in the words of the event before a tool is used."""
-    allowed, message, text = tell_agent(stop.request, result)
-    if not allowed:
-        return make_decision("deny", message)
-    given = msgspec.json.decode(text)
-    return make_decision("allow", "It was allowed in quandary.", updatedInput=given)
+    return None if result is None else tell(stop, result, "pre")
 
 
 def _set_aside(store: Store, session: str, states: Sequence[State]) -> dict[str, Any] | None:
@@ -403,15 +385,13 @@ def hold(said: dict[str, Any]) -> dict[str, Any] | None:
     if told is not None and (told.stopped.id, told.stopped.tool) == (stop.call, tool):
         with suppress(OSError):
             os.unlink(_held_file(stop))
-        if not told.allow:
-            return make_decision("deny", told.message)
-        given = msgspec.json.decode(told.input)
-        return make_decision("allow", "It was answered in quandary.", updatedInput=given)
+        why, given = told.message or "It was answered in quandary.", told.input or "null"
+        return hosts.tell(stop.host, "pre", told.allow, why, msgspec.json.decode(given))
     result, asks = None, QUESTIONS.fullmatch(tool)
     if not asks and (rules := user_permissions().rules):
         result = decide_by_rule(hosts.open_journal(where), stop, project_of(where), rules)
     if result is not None:
-        return _tell_before(stop, result)
+        return tell(stop, result, "pre")
     return _hold_one(stop) if (asks or _fits(tool, PARKED)) and not stop.agent else None
 
 
