@@ -303,12 +303,13 @@ class Store(ABC):
             "LEFT JOIN entry AS note ON note.run = page.id AND note.n > page.asked "
             f"AND note.kind = 'noted' ORDER BY {_ORDERS[order]}, note.n"
         )
-        found: dict[str, Waiting] = {}
-        for *row, began, asked, note in self._rows(sql, values):
-            run = Run(*row)
-            one = found.setdefault(run.id, Waiting(run, began, asked, []))
-            one.notes.extend([note] if note is not None else [])
-        return list(found.values())
+        found: list[Waiting] = []
+        for row in self._rows(sql, values):
+            run, (began, asked, note) = Run(*row[:-3]), row[-3:]
+            if note is None or not found or found[-1].run.id != run.id:
+                found.append(Waiting(run, began, asked, []))
+            found[-1].notes.extend([note] if note is not None else [])
+        return found
 
     def count_waiting(
         self, limit: int, *, project: str | None = None

@@ -73,6 +73,8 @@ def one_line(text: str) -> str:
 
 def reveal(text: str) -> str:
     r"""The same for a text that keeps its lines, as `\u001b`: pages, forms and messages."""
+    if text.isascii() and text.isprintable():  # as most are
+        return text
     return _HIDDEN.sub(_escape_broadly, text)
 
 

@@ -30,7 +30,7 @@ from quandary.journal import store as store_room
 from quandary.journal.entries import Source
 from quandary.journal.postgres import PostgresStore
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.asks import Answer, Reply
+from quandary.model.asks import Answer, Note, Reply
 from sites import PAGE, TAGS, Site, hidden, send
 
 if TYPE_CHECKING:
@@ -389,7 +389,10 @@ def test_a_proof_is_typed_on_the_page(site: Site) -> None:
     beginning = desk.gate(site.store, desk.Gating(folder), here)
     scope = Scope(str(site.folder), str(site.folder))
     run = desk.begin(site.store, Caller("agent", "command", scope=scope), beginning, here).run
+    kept = len(pages._panes)
     with site.person() as visitor:
+        assert 'class="track"' in visitor.get("/").text
+        assert len(pages._panes) == kept  # where it stands is in a file, and read for every page
         send(visitor, run, pick_0="PRC")
         page = visitor.get(f"/runs/{run}").text
         assert "hours (integer)" in page
@@ -756,10 +759,25 @@ def test_no_page_asks_the_store_more_than_five_times(either: Site) -> None:
 def test_a_long_question_is_kept_in_no_memory(site: Site) -> None:
     """Else whoever asks could fill that of the server."""
     site.ask("Login", context="word " * inbox.LARGE)
-    kept = inbox._read_row.cache_info().currsize, len(inbox._lists)
+    kept = len(inbox._read), len(inbox._lists), len(pages._panes)
     with site.visitor() as visitor:
         assert "Login" in visitor.get("/").text
-    assert (inbox._read_row.cache_info().currsize, len(inbox._lists)) == kept
+    assert (len(inbox._read), len(inbox._lists), len(pages._panes)) == kept
+
+
+def test_a_question_that_was_laid_out_before_comes_with_a_new_token(site: Site) -> None:
+    """It is laid out anew for somebody else, and when something happens to it."""
+    run = site.ask("Login").run
+    token = re.compile('name="token" value="([^"]+)"')
+    with site.visitor() as visitor, site.person() as person:
+        first, second = (visitor.get("/").text for _ in range(2))
+        assert token.findall(first) != token.findall(second)
+        assert token.sub("", first) == token.sub("", second)
+        assert "You are not logged in" in first
+        assert "You are not logged in" not in person.get("/").text
+        note = Note("seen", "A squirrel was seen.")
+        driver.note(site.store, run, note, who="agent", through="command")
+        assert "A squirrel was seen." in visitor.get("/").text
 
 
 def test_a_row_leads_back_to_the_page_that_it_was_seen_on(site: Site) -> None:

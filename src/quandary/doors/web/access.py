@@ -19,6 +19,7 @@ from litestar.enums import RequestEncodingType, ScopeType
 from litestar.exceptions import HTTPException, NotAuthorizedException, PermissionDeniedException
 from litestar.params import FromQuery, PathParameter, SkipValidation
 from litestar.response import Redirect
+from markupsafe import Markup
 
 from quandary.desk.authority import Caller, Scope, find_run, open_run
 from quandary.doors.web.tokens import (
@@ -93,6 +94,8 @@ class Site:
     @property
     def at_a_glance(self) -> Site:
         """The same for one page."""
+        if isinstance(self.store, Glance):
+            return self
         return replace(self, store=cast("Store", Glance(self.store)))
 
     def visitor(self, request: Visit) -> Visitor:
@@ -141,13 +144,17 @@ def page(
     **values: Any,  # noqa: ANN401 - whatever the template shows
 ) -> Page:
     """A page with what all pages have; or the part that an open page asks for, as it changes."""
-    visitor, part = site.visitor(request), wanted_part(request)
-    engine: Any = request.app.template_engine
-    template = engine.get_template(f"{part if part in parts else name}.html")
+    part = wanted_part(request)
+    written = fill(request, site, part if part in parts else name, **values)
+    return Response(written, media_type=MediaType.HTML, status_code=status)
+
+
+def fill(request: Visit, site: Site, name: str, **values: Any) -> Markup:  # noqa: ANN401 - as above
+    """A template, filled with what all pages have and these values."""
+    visitor, engine = site.visitor(request), cast("Any", request.app.template_engine)
     mark, here = site.keys.form_mark(visitor.session), request.scope["path"]
     values |= {"visitor": visitor, "mark": mark, "here": here, "served": site.scope.project}
-    written = template.render(**values)
-    return Response(written, media_type=MediaType.HTML, status_code=status)
+    return Markup(engine.get_template(f"{name}.html").render(**values))  # noqa: S704 - it escapes
 
 
 def wanted_part(request: Visit) -> str:

@@ -88,6 +88,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+MACROS = {"marks": "marks", "sheets": "sheet", "drawn": "tree", "shown": "asked"}
+"""What templates call the macros of a file."""
 _SENT = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
@@ -227,6 +229,8 @@ def templates() -> Environment:
     environment.filters |= {"shorten": shorten, "prose": render, "line": render_line}
     environment.filters["folder"] = folder_of
     environment.globals["kinds"] = tuple(KINDS)
+    for name, file in MACROS.items():  # made once, and not again for each page that uses them
+        environment.globals[name] = environment.get_template(f"{file}.html").module
     return environment
 
 

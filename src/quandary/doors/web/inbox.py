@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 from urllib.parse import urlencode
@@ -35,7 +34,7 @@ from quandary.journal.chance import now, stamp
 from quandary.journal.entries import Began, Noted, read_body, read_matter, sha256
 from quandary.journal.history import SNOOZED, find_last_answer, given
 from quandary.journal.policy import is_registered_one_way, one_way_reason
-from quandary.journal.store import Order, Run, Store
+from quandary.journal.store import Order, Run, Store, Waiting
 from quandary.model.one_way import find_final
 from quandary.model.text import shorten
 from quandary.settings import Settings, read_settings
@@ -62,6 +61,8 @@ KINDS = {
 }
 """What people call what is asked, and the flows that ask it."""
 MOST_SHOWN = 4 * FURTHEST
+_read: dict[bytes, Row] = {}
+"""Rows that were read before, by the digest of the newest entry of their run."""
 _shown: dict[tuple[object, ...], Markup] = {}
 """Rows that were rendered before, by all that is shown of them."""
 FRESH, MOST_LISTS = 2.0, 64
@@ -130,8 +131,10 @@ class Row(NamedTuple):
     def age(self) -> str:
         """How long ago something happened to it last, in one unit."""
         seconds = seconds_since(self.run.since)
-        size, unit = next((unit for unit in _UNITS if seconds >= unit[0]), _UNITS[-1])
-        return f"{int(seconds // size)} {unit}"
+        for size, unit in _UNITS:
+            if seconds >= size:
+                return f"{int(seconds // size)} {unit}"
+        return "0 s"
 
     @property
     def for_person(self) -> bool:
@@ -184,13 +187,13 @@ class Listing(NamedTuple):
     def show(self, rows: Iterable[Row], render: Callable[[Row], Markup], current: str) -> Markup:
         """Rows as they stand on a page; each is rendered once for as long as it stays the same."""
         shown = list[Markup]()
-        if len(_shown) > MOST_SHOWN:
-            _shown.clear()
+        tidy(_shown)
         for row in rows:
-            run, about = row.run, (row[1:3], row.origin, row[5:8], row.for_person)
-            key = (self.wanted, run.id == current, row.age, run.id, run.since, run.project, about)
+            run = row.run
+            about = (run.head, run.project, row.question, row.one_way, row.same)
+            key = (self.wanted, run.id == current, row.age, *about)
             shown.append(_shown.get(key) or _shown.setdefault(key, render(row)))
-        return Markup("").join(shown)
+        return Markup("".join(shown))  # noqa: S704 - each of them is
 
     def following(self, number: int, project: str) -> Row | None:
         """The row behind the run of that number in this order; else the first one."""
@@ -216,10 +219,15 @@ def keep_list(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = Tru
         return kept[2]
     found = list_inbox(store, caller, wanted, alone=alone)
     if not found.snoozed and not any(r.run.expires or len(r.words) > LARGE for r in found.rows):
-        if len(_lists) > MOST_LISTS:
-            _lists.clear()
+        tidy(_lists, MOST_LISTS)
         _lists[key] = newest, at, found
     return found
+
+
+def tidy(kept: dict[Any, Any], most: int = MOST_SHOWN) -> None:
+    """Begin anew where too much is kept."""
+    if len(kept) > most:
+        kept.clear()
 
 
 def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = True) -> Listing:
@@ -228,8 +236,6 @@ def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = Tr
     """
     project = project_seen(caller, wanted.project or None)
     is_sifted = wanted._replace(project="").is_narrow  # the store itself knows projects
-    limit, order = FURTHEST if is_sifted else 2 * PAGE, cast("Order", wanted.order or ORDER)
-    page = store.waiting(project=project, after=wanted.after, limit=limit, order=order)
     counted, notes = store.count_waiting(FURTHEST, project=project_seen(caller))
     settings: dict[str, Settings | None] = {}
     words, moment = words_in(wanted.q), stamp(now())
@@ -237,14 +243,17 @@ def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = Tr
     asleep = [(where, until) for where, until in asleep if until > moment]
     counts = Counter(counted) - Counter(where for where, _ in asleep)
     snoozed = [until for where, until in asleep if project in (None, where)]
+    limit, order = PAGE + 1 + len(snoozed), cast("Order", wanted.order or ORDER)
+    limit = FURTHEST if is_sifted else min(limit, FURTHEST)
+    page = store.waiting(project=project, after=wanted.after, limit=limit, order=order)
     rows: list[Row] = []
+    tidy(_read)
     last = page[-1].run.number if len(page) == limit else 0
     for one in page:
         late = one.run.expires and one.run.expires <= moment
         if late and runs.look(store, one.run.id).status != "waiting":  # by a clock that is right
             continue
-        read = _read_row if len(one.asked or b"") <= LARGE else _read_row.__wrapped__
-        row = read(one.run, one.began, one.asked, tuple(one.notes))
+        row = _read_row(one)
         if (row.until > moment) != bool(wanted.snoozed) or not _fits(row, wanted, words):
             continue
         if len(rows) == PAGE:
@@ -263,9 +272,18 @@ def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = Tr
     return _add_earlier(store, project, found, words) if searched else found
 
 
-@lru_cache(2 * FURTHEST)
-def _read_row(run: Run, began: bytes | None, asked: bytes | None, notes: tuple[bytes, ...]) -> Row:
-    """A row from what a store has of it; where its question cannot be read, that is said."""
+def _read_row(one: Waiting) -> Row:
+    """A row from what a store has of it, read once until something happens to its run."""
+    row = _read.get(one.run.head)
+    if row is None or row.run != one.run:
+        row = _make_row(one.run, one.began, one.asked, one.notes)
+        if row.ask is not None and len(one.asked or b"") <= LARGE:
+            _read[one.run.head] = row
+    return row
+
+
+def _make_row(run: Run, began: bytes | None, asked: bytes | None, notes: Sequence[bytes]) -> Row:
+    """The same from its parts; where its question cannot be read, that is said."""
     ask, beginning = None, None
     with suppress(QuandaryError, msgspec.DecodeError, UnicodeDecodeError):
         ask = read_matter(asked).ask

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import secrets
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from litestar import Response, get, post
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Redirect
 from litestar.types import ASGIApp, Receive, Scope, Send
+from markupsafe import Markup
 from msgspec.structs import replace
 
 from quandary.desk import reply as replies
@@ -24,6 +26,7 @@ from quandary.desk import timeline
 from quandary.desk.attachments import find_media, load
 from quandary.desk.authority import Caller, may, project_seen
 from quandary.desk.begin import digest_of
+from quandary.desk.phases import FLOWS
 from quandary.desk.state import conceal, conceal_files, look
 from quandary.desk.walks import NOT_RESUMED
 from quandary.doors.web.access import (
@@ -33,6 +36,7 @@ from quandary.doors.web.access import (
     Site,
     TheSite,
     Visit,
+    fill,
     one,
     own_form,
     page,
@@ -42,6 +46,7 @@ from quandary.doors.web.api import Status
 from quandary.doors.web.events import Page as OpenPage
 from quandary.doors.web.inbox import (
     FURTHEST,
+    LARGE,
     LONGEST_WISH,
     PAGE,
     Listing,
@@ -58,6 +63,7 @@ from quandary.doors.web.inbox import (
     tell_answered,
     tell_rows,
     tell_snoozed,
+    tidy,
 )
 from quandary.doors.web.metrics import MOST_QUESTIONS, find_figures
 from quandary.doors.web.run_pages import (
@@ -139,6 +145,9 @@ MORNING = time(9)
 """When something that is put off for days comes back."""
 RUN_NAME = re.compile(r"[0-9A-Z]{26}")
 FIX = "Fix the problems below, then send again."
+MOST_PANES = 256
+_panes: dict[tuple[object, ...], tuple[str, str]] = {}
+"""Questions that were laid out before, by all that is shown of them, each with its token."""
 NOT_RECORDED = "What you sent was not recorded."
 
 
@@ -164,12 +173,12 @@ def inbox(request: Visit, site: TheSite) -> Page:
     notice = tell_answered(site.store, caller, seen)
     if RUN_NAME.fullmatch(later):
         notice = tell_snoozed(site.store, caller, later)
-    values: dict[str, Any] = {"notice": notice, "opened": bool(past)}
+    values: dict[str, Any] = {"notice": notice, "opened": bool(past), "pane": ""}
     if wanted_part(request) == LIST:
         return list_part(request, site, listing)
     if chosen is not None and chosen.ask and not alone:
-        return run_page(request, site, chosen.run.id, row=chosen.run, listing=listing, **values)
-    return page(request, site, "inbox", listing=listing, question=None, **values)
+        values |= {"pane": keep_pane(request, site, chosen, wanted), "row": chosen.run}
+    return page(request, site, "inbox", listing=listing, **values)
 
 
 def list_part(request: Visit, site: Site, listing: Listing) -> Page:
@@ -204,50 +213,76 @@ def run_page(
     fields: Fields | None = None,
     problems: dict[int, str] | None = None,
     *,
-    row: Run | None = None,
-    listing: Listing | None = None,
     notice: Notice | None = None,
-    opened: bool = True,
 ) -> Page:
     """The page of a run, perhaps with something to say first; what waits stands in the inbox."""
-    site = site.at_a_glance
-    caller, store, wanted = site.caller(request), site.store, read_wanted(request)
-    row = row or driver.open_run(store, run).row
-    entries = store.entries(run, upto=row.n)
+    site, wanted = site.at_a_glance, read_wanted(request)
+    row = driver.open_run(site.store, run).row
+    told = _tell_run(request, site, row, wanted, fields or {}, problems or {})
+    told["problem"], question = problem, told["question"]
+    if question is None or wanted_part(request):
+        shown = {"listing": None, "notice": notice, **told}
+        return page(request, site, "run", parts=("parts",), status=status, **shown)
+    listing = list_inbox(site.store, site.caller(request), wanted, alone=False)
+    shown = {"listing": listing, "notice": notice, "opened": True, "line": question["line"]}
+    pane = fill(request, site, "pane", **told)
+    return page(request, site, "inbox", status=status, pane=pane, row=row, **shown)
+
+
+def keep_pane(request: Visit, site: Site, chosen: Row, wanted: Wanted) -> Markup:
+    """The question of a row of the inbox, laid out once for as long as nothing happens to it, and
+    sent with a new token each time. What files say too, or who is at work, is laid out each time.
+    """
+    row, mark = chosen.run, site.keys.form_mark(site.visitor(request).session)
+    key = (site.caller(request), mark, wanted, row.head, row.project, chosen.one_way)
+    if kept := _panes.get(key):
+        return Markup(kept[1].replace(kept[0], secrets.token_urlsafe(16)))  # noqa: S704 - it was
+    told = _tell_run(request, site.at_a_glance, row, wanted, {}, {}, chosen)
+    pane = fill(request, site, "pane", **told)
+    if row.flow not in ("walk", *FLOWS) and len(chosen.words) <= LARGE:
+        tidy(_panes, MOST_PANES)
+        _panes[key] = told["question"]["token"], pane
+    return pane
+
+
+def _tell_run(
+    request: Visit,
+    site: Site,
+    row: Run,
+    wanted: Wanted,
+    fields: Fields,
+    problems: dict[int, str],
+    chosen: Row | None = None,
+) -> dict[str, Any]:
+    """All that is shown of a run beside the inbox, or on a page of its own."""
+    caller, store = site.caller(request), site.store
+    entries = store.entries(row.id, upto=row.n)
     state = conceal(store, caller, look_at(store, row, entries=entries))
     going = resumption(site, row, state, entries)
     began = entries[0].read() if entries else None
     arguments = entries[0].read_matter().arguments or {} if entries else {}
     beginning = (began, arguments) if isinstance(began, Began) else None
     origin = timeline.tell_origin(began, arguments, store.document)
-    waits = state.ask is not None
-    if waits and listing is None and not wanted_part(request):
-        listing = list_inbox(store, caller, wanted, alone=False)
-    last = find_last_answer(entries) if may(caller, "amend") and not waits else None
-    return page(
-        request,
-        site,
-        "inbox" if waits else "run",
-        parts=("parts",),
-        status=status,
-        listing=listing,
-        notice=notice,
-        opened=opened,
-        wanted=wanted,
-        undoable=last is not None and not last.obstacle and row.status == "done",
-        origin=origin,
-        about=tell_about(origin),
-        one_way=state.ask is not None and is_one_way(settings_of(row.project), state.ask),
-        going=going,
-        may_drive=may(caller, "start agents"),
-        troubles=[note.text for note in state.notes if note.kind == NOT_RESUMED],
-        answers=changeable(row, entries),
-        state=state,
-        row=row,
-        question=show_question(store, state, fields or {}, problems or {}, beginning, entries),
-        problem=problem,
+    is_final = chosen.one_way if chosen is not None else False
+    if chosen is None and state.ask is not None:
+        is_final = is_one_way(settings_of(row.project), state.ask)
+    last = find_last_answer(entries) if may(caller, "amend") and state.ask is None else None
+    return {
+        "wanted": wanted,
+        "undoable": last is not None and not last.obstacle and row.status == "done",
+        "origin": origin,
+        "about": tell_about(origin),
+        "one_way": is_final,
+        "going": going,
+        "may_drive": may(caller, "start agents"),
+        "troubles": [note.text for note in state.notes if note.kind == NOT_RESUMED],
+        "answers": changeable(row, entries),
+        "state": state,
+        "row": row,
+        "question": show_question(store, state, fields, problems, beginning, entries),
+        "problem": "",
         **tell_run(store, state, entries, under_way=going is not None and going.under_way),
-    )
+    }
 
 
 def sentence(error: QuandaryError) -> str:
