@@ -438,26 +438,21 @@ def ask_in_inbox(call: ToolCall, store: Store, project: str, wait: float) -> dic
     if not call.may_be_routed:
         return None
     expires = chance.now() + timedelta(seconds=wait + MARGIN)
-    why = "the host no longer waits for it"
+    silent = f"nobody answered within {wait:g} seconds, so the host asked in its own form"
     with hosts.listen_to_host() as waits:
+        asks = [(one, make_ask(call, one, project)) for one in call.questions]
+        states = [
+            begin_record(store, call, one, project, ask=ask, expires=expires) for one, ask in asks
+        ]
         try:
-            asks = [(one, make_ask(call, one, project)) for one in call.questions]
-            states = [
-                begin_record(store, call, one, project, ask=ask, expires=expires)
-                for one, ask in asks
-            ]
             states = hosts.wait(store, states, _is_open, until, waits)
-            if waits():
-                why = f"nobody answered within {wait:g} seconds, so the host asked in its own form"
+        finally:
+            why = silent if waits() else "the host no longer waits for it"
             if any(state.status not in ("waiting", "done") for state in states):
                 why = "another question of the same call was not answered"
-        finally:
-            states = []
-            for question in call.questions:
-                for run_id in store.named(call.record_name(question)).values():
-                    hosts.withdraw(store, run_id, why)
-                    states.append(driver.look(store, run_id))
-    return hand_over_answers(call, store, states)
+            for state in states:
+                hosts.withdraw(store, state.run, why)
+    return hand_over_answers(call, store, [driver.look(store, state.run) for state in states])
 
 
 def _is_open(states: list[State]) -> bool:

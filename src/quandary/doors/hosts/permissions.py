@@ -99,7 +99,6 @@ def user_permissions() -> Permissions:
 class Stop(NamedTuple):
     """An agent that wants to use a tool, as its host reports it."""
 
-    host: str
     request: PermitRequest
     grants: list[dict[str, Any]]
     """What the host would change to allow the same for the rest of its session."""
@@ -145,7 +144,7 @@ def read_stop(said: dict[str, Any], host: str, folder: str) -> Stop | None:
     )
     asker = Asker(host, request.session, request.agent, str(said.get("model") or ""))
     agent, call = (str(said.get(name) or "") for name in ("agent_id", "tool_use_id"))
-    return Stop(host, request, grants, agent, call, asker)
+    return Stop(request, grants, agent, call, asker)
 
 
 def _find_grants(suggested: object) -> list[dict[str, Any]]:
@@ -292,7 +291,7 @@ def tell(stop: Stop, result: dict[str, Any], event: str = "permission") -> dict[
     given = msgspec.json.decode(text) if is_given else None
     grants = stop.grants if result["code"] == SESSION else None
     return hosts.tell(
-        stop.host, event, allowed, why or "It was allowed in quandary.", given, grants
+        stop.request.host, event, allowed, why or "It was allowed in quandary.", given, grants
     )
 
 
@@ -386,7 +385,7 @@ def hold(said: dict[str, Any]) -> dict[str, Any] | None:
         with suppress(OSError):
             os.unlink(_held_file(stop))
         why, given = told.message or "It was answered in quandary.", told.input or "null"
-        return hosts.tell(stop.host, "pre", told.allow, why, msgspec.json.decode(given))
+        return hosts.tell(stop.request.host, "pre", told.allow, why, msgspec.json.decode(given))
     result, asks = None, QUESTIONS.fullmatch(tool)
     if not asks and (rules := user_permissions().rules):
         result = decide_by_rule(hosts.open_journal(where), stop, project_of(where), rules)
