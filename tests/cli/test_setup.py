@@ -273,3 +273,49 @@ def test_what_is_installed_runs(capsys: pytest.CaptureFixture[str], tmp_path: Pa
             check=False,
         )
         assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_permissions_are_set_up_as_the_user_chose(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rules to ask about are written and named, what is missing is said, and all goes again."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    config, home = tmp_path / "config" / "quandary" / "config.toml", tmp_path / "home"
+    config.parent.mkdir(parents=True)
+    settings, words = home / SETTINGS, ("install", "claude", "--user", "--permissions")
+    config.write_text("", encoding="utf-8")
+    said = call(capsys, *words)
+    assert said.status == 0
+    assert '[permissions] route = "inbox"' in said.err
+    assert "in its mode auto, Claude Code decides most by itself" in said.err
+    config.write_text(
+        '[permissions]\nroute = "inbox"\nwait = 900\nask = ["Bash(git push:*)"]\n', encoding="utf-8"
+    )
+    said = call(capsys, *words)
+    assert "note: permissions.ask of Claude Code has Bash(git push:*)\n" in said.err
+    assert "route" not in said.err
+    found = json.loads(settings.read_text(encoding="utf-8"))
+    assert found["permissions"] == {"ask": ["Bash(git push:*)"]}
+    (group,) = found["hooks"]["PermissionRequest"]
+    assert group["matcher"] == "*"
+    assert (group["hooks"][0]["args"], group["hooks"][0]["timeout"]) == (
+        ["hook", "permission"],
+        930,
+    )
+    assert call(capsys, "uninstall", "claude", "--user").status == 0
+    assert not settings.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("claude", "--project"), "permissions are decided by you"),
+        (("gemini", "--user"), "gemini has no hook that install can write"),
+    ],
+)
+def test_permissions_are_set_up_only_where_they_can_be(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], why: str
+) -> None:
+    """Nothing is written for a project, nor for a host without such a hook."""
+    refused = call(capsys, "install", *words, "--permissions")
+    assert (refused.status, why in refused.err, files()) == (2, True, {})

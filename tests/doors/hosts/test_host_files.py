@@ -1,18 +1,16 @@
-"""The command that is written into settings: one that will be there tomorrow."""
+"""The command that is written into settings, which will be there tomorrow; what agents learn."""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from quandary.doors.hosts import host_files
+from quandary.doors.hosts.permissions import KNOWN_HOSTS
 from quandary.errors import QuandaryError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -143,3 +141,20 @@ def test_the_environment_names_temporary_folders(
     monkeypatch.setenv(name, str(disk / "elsewhere"))
     folders = host_files.temporary_folders()
     assert {str(disk / "elsewhere"), "/tmp", "/dev/shm"} <= set(folders)  # noqa: S108 - named only
+
+
+def test_sub_agents_learn_to_ask_by_the_command_line() -> None:
+    """Claude Code offers them no question tool, and its skill says what to run instead."""
+    said = " ".join(host_files.places("claude", None).lesson.body.split())
+    assert (
+        "as a sub-agent, run `quandary next RUN --wait 60` until it is no longer `waiting`" in said
+    )
+
+
+def test_every_host_is_named_with_what_it_cannot_do() -> None:
+    """Of permissions and of parked sessions, the page has a word on each."""
+    page = (Path(__file__).parents[3] / "docs" / "hosts.md").read_text(encoding="utf-8")
+    for heading in ("## Permissions and plans", "## Sessions"):
+        part = page.partition(heading)[2].partition("\n## ")[0].casefold()
+        for host in {*host_files.HOSTS, *KNOWN_HOSTS, "opencode"}:
+            assert {"vscode": "vs code"}.get(host, host) in part, (heading, host)
