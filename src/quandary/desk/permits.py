@@ -26,6 +26,7 @@ from quandary.journal.entries import Returned, read_beginning
 from quandary.model.calls import Done
 from quandary.model.requests import (
     OUTSIDE,
+    PARTS,
     PLANS,
     QUIET,
     SHELLS,
@@ -115,7 +116,6 @@ _UNREAD = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]|\\\n|(?:^|[\s;|&])#|\{[^\s{}]*(?
 """Signs that are no text, lines that go on, comments, braces: shells make other words of them."""
 _LONGEST = 20_000  # characters of a command that is taken apart
 _OPERATORS = "();<>|&\n"
-_PARTS = re.compile(r"[|&;()\n`]+|\$\(")
 _LAUNCHERS = re.compile(
     r"(?:.*/)?(?:\.|ash|bash|builtin|bun|busybox|chroot|command|dash|deno|doas|env|eval|exec|fish|flock"
     r"|[gm]?awk|ionice|ksh|lua|nice|node|nohup|npx|parallel|perl|php|python[\d.]*|ruby|script|sed"
@@ -373,7 +373,7 @@ def split_command(line: str) -> list[list[str]]:
 
 def _rough_parts(line: str) -> list[list[str]]:
     """The same for what denies: however a line is written, each part of it counts."""
-    return split_command(line) + [part.split() for part in _PARTS.split(line)]
+    return split_command(line) + [part.split() for part in PARTS.split(line)]
 
 
 class Trial(NamedTuple):

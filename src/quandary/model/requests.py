@@ -42,6 +42,7 @@ _NO_ORDER = re.compile(
 )
 QUIET = re.compile(r"[ \t](?:[12&]?>[ \t]?/dev/null|2>&1)(?=[\s;|&)]|$)")
 """What only silences a command."""
+PARTS = re.compile(r"[|&;()\n`]+|\$\(")  # between the parts of a command, however it is written
 OUTSIDE = "outside the project"
 
 
@@ -126,10 +127,10 @@ SHELLS = frozenset(
 QUESTIONS = re.compile(r"(?:mcp__.+__)?AskUserQuestion")  # the question tool of a host
 PLANS = frozenset({"ExitPlanMode", "exit_plan_mode"})
 _ACTIONS = {
-    "run a command": ("Bash", "shell", "bash", "run_shell_command"),
+    "run a command": SHELLS,
     "edit a file": ("Edit", "MultiEdit", "NotebookEdit", "edit", "replace"),
     "write a file": ("Write", "write_file", "create"),
-    "fetch from the network": ("WebFetch", "WebSearch", "web_fetch"),
+    "fetch from the network": _FETCHES,
     "carry out a plan": PLANS,
 }
 
@@ -162,8 +163,8 @@ def find_one_way(request: PermitRequest) -> str:
     command = QUIET.sub(" ", request.command)
     if not command:
         return one_way(request.action, request.input)
-    parts = re.split(r"\|\|?|&&?|;|\n|\$\(|`|[()]", command)
-    found = one_way_command(*dict.fromkeys((command, *(part.strip() for part in parts))))
+    parts = (part.strip() for part in PARTS.split(command))
+    found = one_way_command(*dict.fromkeys((command, *parts)))
     return found or ("" if request.tool in SHELLS else one_way(request.action, request.input))
 
 

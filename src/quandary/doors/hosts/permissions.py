@@ -163,12 +163,8 @@ def _tell_grant(grant: dict[str, Any]) -> str:
     if grant.get("type") == "setMode":
         return f"mode {grant.get('mode')}"
     rules = [rule for rule in grant["rules"] if isinstance(rule, dict)]
-    return ", ".join(
-        f"{rule.get('toolName')}({rule['ruleContent']})"
-        if rule.get("ruleContent")
-        else str(rule.get("toolName"))
-        for rule in rules
-    )
+    told = [(rule.get("toolName"), rule.get("ruleContent")) for rule in rules]
+    return ", ".join(f"{tool}({content})" if content else f"{tool}" for tool, content in told)
 
 
 def respond(event: str, said: dict[str, Any], host: str) -> dict[str, Any] | None:
