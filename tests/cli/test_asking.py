@@ -169,6 +169,15 @@ def test_what_is_no_answer_leaves_the_question_open(folder: Path, data: str) -> 
     assert quandary(folder, "next", state["run"]).state["ask"]["key"] == "1.1:"
 
 
+def test_a_way_up_where_nothing_lies_above_is_told_with_the_state(folder: Path) -> None:
+    """`<` at the root is no answer: the question comes again and says why."""
+    run = asked(folder)["run"]
+    state = quandary(folder, "reply", run, "--to", "1.1:", "<").state
+    assert (state["status"], state["ask"]["keys"]) == ("waiting", ["1.1:~2"])
+    assert [note["kind"] for note in state["notes"]] == ["refused"]
+    assert state["ask"]["preamble"].startswith("There are no options before these.")
+
+
 def test_a_late_reply_is_refused(folder: Path) -> None:
     """What no longer waits is already answered, and nothing changes."""
     run = asked(folder)["run"]
@@ -548,6 +557,15 @@ def test_what_is_noted_while_a_question_waits_is_shown(folder: Path) -> None:
     quandary(folder, "reply", run, "-", stdin='{"answers": {}, "afkTimeoutMs": 1000}')
     notes = quandary(folder, "next", run).state["notes"]
     assert [note["kind"] for note in notes] == ["idle"]
+
+
+def test_the_last_of_several_non_answers_is_told(folder: Path) -> None:
+    """What an earlier state has told is not told again with the next one."""
+    run = asked(folder)["run"]
+    idle = '{"answers": {}, "afkTimeoutMs": 1000}'
+    for data, kind in ((idle, "idle"), ("", "error"), ("", "error")):
+        state = quandary(folder, "reply", run, "-", stdin=data).state
+        assert [note["kind"] for note in state["notes"]] == [kind]
 
 
 def test_a_damaged_journal_is_said_to_be_one(folder: Path) -> None:

@@ -651,7 +651,7 @@ def test_an_answer_to_what_does_not_wait_is_already_answered(data: object) -> No
         ("[OK, NO] but rename it", "no JSON at line 1, column 2"),
         ("{", "words that begin with a bracket"),
         ('{"answers": {}} and more', "no JSON at line 1, column 17"),
-        ('{"answers": {"1.3/2:": "A", "1.3/2:": "B"}}', "has “1.3/2:” twice"),
+        ('{"answers": {"1.3/2:": "A", "1.3/2:": "B"}}', "“1.3/2:” is said twice"),
         ('{"answers": ["\\ud83d"]}', "half a character"),
         ('{"x": ' + "1" * 5000 + "}", "too long a number"),
         ("[" * 100_000, "nested too deeply"),

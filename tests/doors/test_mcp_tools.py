@@ -177,6 +177,22 @@ def test_a_gate_is_passed(
 
 
 @ERAS
+def test_a_gate_without_its_proof_says_that_nothing_moved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    """The run is done and the track is not, which an agent has to know."""
+    (tmp_path / "track").mkdir()
+    tried = Tried(tmp_path / "track", capsys, monkeypatch)
+    tried.stand("1: Plan")
+    place = Place(tmp_path, monkeypatch)
+    folder = str(tried.folder / "rel")
+    told = place.call("gate", {"folder": folder}, Person({"answer_1": "PRC"}), mode)
+    assert told.data["result"]["missing"]
+    assert told.then.startswith("Nothing moved:")
+    assert tried.state["currentPhase"] == "1: Plan"
+
+
+@ERAS
 def test_what_only_a_person_may_answer_is_not_shown_here(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:

@@ -239,6 +239,13 @@ def test_space_picks_nothing_where_one_is_to_be_chosen() -> None:
     assert "press enter to pick it" in seen.text
 
 
+def test_the_header_stays_where_one_question_is_asked_again() -> None:
+    """A follow-up asks about one item of a batch, under the header that it had there."""
+    one = question(2, header="1.2. Data [bold]Model", text="[NO]: Is Data Model right?")
+    assert "╭─ 1.2. Data [bold]Model ─" in press(asking(one)).text
+    assert "╭─ 1" not in press(asking(question(1), one)).text
+
+
 def test_branches_end_in_dots_and_codes_and_descriptions_are_shown() -> None:
     """A choice says that more is to come, what its code is and what it means."""
     text = press(asking()).text

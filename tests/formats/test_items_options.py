@@ -108,6 +108,12 @@ def test_what_is_not_json(text: str) -> None:
         parse_options(text, "o.json")
 
 
+def test_nothing_is_said_twice_in_one_entry() -> None:
+    """Of two keys one would be lost, and nobody could tell which was meant."""
+    with pytest.raises(ParseError, match=r"o\.json: “key” is said twice in one object"):
+        parse_options('[{"key": "E1", "key": "E2", "title": "Slack"}]', "o.json")
+
+
 def test_a_long_row_of_needs_is_no_circle() -> None:
     """Five thousand options, each of which needs the one before it."""
     rows = [entry(f"K{n}", requires=[f"K{n - 1}"] if n else []) for n in range(5000)]

@@ -21,7 +21,6 @@ What is an answer, and what is not:
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
@@ -42,7 +41,7 @@ from quandary.model.asks import (
     Reply,
     read_annotations,
 )
-from quandary.model.text import is_blank
+from quandary.model.text import is_blank, take_once
 from quandary.model.tree import OTHER
 
 if TYPE_CHECKING:
@@ -615,7 +614,7 @@ def load_json(text: str) -> Any:  # noqa: ANN401 - any JSON
     import json  # noqa: PLC0415 - not every reply is JSON
 
     try:
-        value = json.loads(text, object_pairs_hook=_object)
+        value = json.loads(text, object_pairs_hook=take_once)
         if _LONE_HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as problem:
@@ -628,14 +627,6 @@ def load_json(text: str) -> Any:  # noqa: ANN401 - any JSON
         reason = "half a character" if isinstance(problem, UnicodeError) else "too long a number"
         raise ParseError(f"the reply holds {reason}") from None
     return value
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise QuandaryError(f"the reply has “{sheets.shorten(twice)}” twice; send one of them")
-    return found
 
 
 def text_of(value: Any, name: str) -> str:  # noqa: ANN401 - any JSON

@@ -279,7 +279,8 @@ class Asking(ABC, Generic[P]):
         self, place: P, question: Question, answer: Answer, hand: Hand | None
     ) -> Steps[list[P]]:
         """What an answer leaves open: nothing where it settles the place."""
-        among, hands = place.among if MORE in answer.picked else (), place.hands
+        among = place.among if {MORE, BACK}.intersection(answer.picked) else ()
+        hands = place.hands
         if hand and hand not in hands and _decides(answer):
             hands = (*hands, hand)
         filled = place.filled | answer.values
@@ -344,11 +345,8 @@ class Asking(ABC, Generic[P]):
                 self.keep_words(place, words)
             turned = "turned" if place.among else "page"
             return [replace(self._tick(place, codes), **{turned: getattr(place, turned) + 1})]
-        if BACK in codes and go_back(place):
-            if answer.raw is not None:
-                self.note("matched", place, "> Matched: Back")
-            why = "Back to the options before."
-            return [replace(self._tick(place, codes), page=max(place.page - 1, 0), why=why)]
+        if BACK in codes:
+            return self._turn_back(self._tick(place, codes), announce=answer.raw is not None)
         gathered = tuple(dict.fromkeys((*place.gathered, *codes)))
         if unknown := [code for code in gathered if self.label(place, code) is None]:
             return self.again(place, f"There is no option {', '.join(unknown)} here.")
@@ -359,6 +357,15 @@ class Asking(ABC, Generic[P]):
         if answer.raw is not None and codes:
             self.note("matched", place, f"> Matched: {self._labels(place, codes)}")
         return self.choose(place, gathered, words, "custom")
+
+    def _turn_back(self, place: P, *, announce: bool) -> list[P]:
+        """The page before, or all the options where only some were asked about."""
+        if not go_back(place):
+            return self.again(place, "There are no options before these.")
+        if announce:
+            self.note("matched", place, "> Matched: Back")
+        page = place.page - (not place.among)
+        return [replace(place, page=page, among=(), why="Back to the options before.")]
 
     def ask_aside(self, place: P, _question: Question, name: str) -> Steps[list[P]]:
         """Ask another tree before the question comes again, where there is one at hand."""

@@ -14,7 +14,7 @@ import msgspec
 from quandary.errors import NotFound, ParseError, QuandaryError
 from quandary.formats.markdown import parse, plain_name, read_extra
 from quandary.model.asks import BUCKETS, Candidate, Item, problem
-from quandary.model.text import as_text, suggest
+from quandary.model.text import as_text, suggest, take_once
 from quandary.model.tree import Extra, Tree, extend
 from quandary.settings import read_settings
 from quandary.settings.files import (
@@ -291,10 +291,16 @@ def _csv(path: str, text: str) -> list[Any]:
 
 
 def _decode(text: str, where: str, remedy: str = "") -> Any:  # noqa: ANN401 - any JSON
+    import json  # noqa: PLC0415 - msgspec keeps the last of two members of one name
+
     try:
-        return msgspec.json.decode(text)
+        decoded = msgspec.json.decode(text)
+        json.loads(text, object_pairs_hook=take_once)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise ParseError(f"{where}: not JSON ({error}){remedy}") from None
+    except ParseError as error:
+        raise ParseError(f"{where}: {error}") from None
+    return decoded
 
 
 def extras(values: Sequence[str], option: str = "extras") -> list[Extra] | None:

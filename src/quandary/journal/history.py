@@ -39,7 +39,7 @@ from quandary.journal.entries import (
 )
 from quandary.journal.store import Recorded, Run, State, Store, Waits
 from quandary.model import keys
-from quandary.model.asks import Answer, Ask, Note, Question, Reply
+from quandary.model.asks import NO_ANSWER, Answer, Ask, Note, Question, Reply
 from quandary.model.calls import READING, Call, Do, Done, Output
 
 if TYPE_CHECKING:
@@ -551,6 +551,8 @@ def look_at(
         elif isinstance(body, Noted) and (
             body.kind != SNOOZED if row.waits else body.kind in ("decided", "declined")
         ):
+            if body.kind in NO_ANSWER:  # the last of them says how it stands
+                notes = [note for note in notes if note.kind not in NO_ANSWER]
             notes.append(Note(body.kind, matter.text, body.item))
         elif isinstance(body, Ended):
             result, error = matter.result, matter.error or None

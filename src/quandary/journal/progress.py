@@ -27,7 +27,7 @@ from quandary.journal.entries import (
 )
 from quandary.journal.history import Given, Standing, history, merge
 from quandary.model import keys
-from quandary.model.asks import MARK, Answer, Ask, Reply
+from quandary.model.asks import BACK, MARK, Answer, Ask, Reply
 from quandary.model.calls import Call, Do, Done, Output
 
 if TYPE_CHECKING:
@@ -323,7 +323,8 @@ def misfit(ask: Ask, reply: Reply) -> str:
                     break
             else:
                 # It may be one that only text can name, or the menu before such.
-                if not any(f"{one.code}/".startswith(f"{code}/") for one in question.every):
+                known = (f"{one.code}/".startswith(f"{code}/") for one in question.every)
+                if code != BACK and not any(known):  # where nothing is before it, the flow says so
                     codes = ", ".join(offered(question))
                     return f"{code} is not offered by {key} (choose from {codes})"
     return ""

@@ -400,10 +400,14 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="repl
         return next((hand for answer, hand in of_each if answer.key == key), None)
 
 
+NoAnswer = Literal["declined", "dismissed", "unavailable", "idle", "error"]
+NO_ANSWER = get_args(NoAnswer)
+
+
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something that came back and is no answer. Only a decline ends the run."""
 
-    kind: Literal["declined", "dismissed", "unavailable", "idle", "error"]
+    kind: NoAnswer
     detail: str = ""
 
 

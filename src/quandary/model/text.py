@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+from quandary.errors import ParseError
 
 if TYPE_CHECKING:
     from hashlib import sha256 as sha256  # noqa: PLC0414 - others take it from here
@@ -151,6 +153,16 @@ def count(number: int, noun: str) -> str:
     """`1 file`, `2,000 files`, `3 entries`, `4 days`."""
     several = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
     return f"{number:,} {noun if number == 1 else several}"
+
+
+def take_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON in which nothing is said twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise ParseError(f"“{shorten(twice)}” is said twice in one object; send one of them")
+    return found
 
 
 def suggest(name: str, known: Iterable[str], otherwise: str = "") -> str:

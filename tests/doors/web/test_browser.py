@@ -712,7 +712,7 @@ def test_a_follow_up_says_in_words_where_it_stands(world: World) -> None:
         with turning(page):
             page.keyboard.press("Enter")
         expect(row).to_have_text("Review: Login? · Rework")
-        expect(page.locator("legend .header")).to_have_text("Rework")
+        expect(page.locator("legend .header")).to_have_text("1. Login › Rework")
         expect(page.locator("#asked")).not_to_contain_text("[NO]")
         since = page.locator("#list time").first.get_attribute("datetime")
         page.keyboard.press("1")

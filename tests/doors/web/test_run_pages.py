@@ -181,6 +181,29 @@ def test_a_gate_shows_its_track(
     assert (state.status, state.result["nextPhase"]) == ("done", "3: Ship")
 
 
+def test_the_notice_says_what_came_of_what_was_sent(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A question back is no answer, and a phase that lacks its proof is not left."""
+    monkeypatch.setenv("QUANDARY_STORE", str(site.folder / "journal.db"))
+    (site.folder / "track").mkdir()
+    declared = [{"label": "1", "name": "Plan", "proof": ["scope"]}, {"label": "2"}]
+    (site.folder / "phases.json").write_text(json.dumps(declared), encoding="utf-8")
+    call(capsys, "phase", "start", "track", "--phases", "phases.json")
+    call(capsys, "phase", "go", "track", "1: Plan")
+    run = json.loads(call(capsys, "gate", "track", "--via", "relay").out)["run"]
+    with site.person() as visitor:
+        for fields, told in (
+            ({"text_0": "?"}, "Sent: "),
+            ({"extra_0": "B"}, "Answered: "),
+            ({"pick_0": "PRC"}, "for want of proof (no: scope is missing)"),
+        ):
+            sent = send(visitor, run, **fields)
+            shown = visitor.get(sent.headers["location"]).text
+            notice = shown.split('<div class="notice"')[1].split("</p>")[0]
+            assert told in re.sub("<[^>]*>", "", notice)
+
+
 def test_a_gate_for_people_is_closed_to_programs(
     site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -209,6 +232,8 @@ def test_a_held_chain_says_what_is_held(
     ended = call(capsys, "split", "options.json", "--via", "relay")
     run = json.loads(ended.out)["run"]
     with site.person() as visitor:
+        number = '<span class="header" dir="auto">D1.1. Idea 1</span>'
+        assert number in visitor.get(f"/runs/{run}").text  # each part of a chain has its own
         assert send(visitor, run, pick_0="HLD", comment_0="ask the shop first").status_code == 303
         page = visitor.get(f"/runs/{run}").text
         assert 'class="held"' in page

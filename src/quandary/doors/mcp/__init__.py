@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import is_version_at_least
 
 from quandary import __version__
-from quandary.desk.state import encode_state
+from quandary.desk.state import encode_state, is_unproven
 from quandary.doors.mcp import tools
 from quandary.doors.mcp.forms import Forms, Standing, open_forms
 from quandary.errors import NotFound, QuandaryError
@@ -76,6 +76,7 @@ WAITS = (
     "The question waits. Call next with this run to show it here once more, or with a wait too to "
     "learn of an answer from elsewhere."
 )
+UNPROVEN = "Nothing moved: find what result.missing names, and call gate again with it as proof."
 UNDECIDED = "Nothing was decided. Do not choose in the person's place."
 
 
@@ -208,7 +209,7 @@ async def _tell(forms: Forms, standing: Standing, client: tools.Client) -> types
 
 def _then(forms: Forms, state: State, client: tools.Client) -> str:
     if state.status == "done" or (state.status == "failed" and state.flow == "walk"):
-        return ""
+        return UNPROVEN if is_unproven(state.flow, state.result) else ""
     if state.status != "waiting":
         return UNDECIDED
     if state.ask is None:

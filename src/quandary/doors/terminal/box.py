@@ -208,6 +208,8 @@ class Box(App[Reply | Outcome]):
         self.query_one("#about").display = not self.helping
         self._draw("#strip", paint_strip(self.drafts, self.at, self._width, short=self.narrow))
         self.query_one("#strip").display = len(self.drafts) > 1 and not self.helping
+        alone = draft.question.header if draft is not None and len(self.drafts) == 1 else ""
+        self.query_one("#frame").border_title = Content(printable(alone)) if alone else None
         for name in ("#text", "#choices", "#other", "#preview", "#extras", "#fields"):
             self.query_one(name).display = asking
         commenting = self.focused is not None and self.focused.id == "comment"

@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from quandary.desk.authority import Caller, find_run, project_seen
 from quandary.desk.sheets import tell_in_line, tell_question
+from quandary.desk.state import is_unproven, outcome_lines
 from quandary.desk.timeline import (
     Origin,
     answer_text,
@@ -429,6 +430,7 @@ class Notice(NamedTuple):
     obstacle: str = ""  # why it cannot be undone
     key: str = ""
     until: str = ""  # when it comes back
+    asks: bool = False  # it asks back, or looks something up, and decides nothing
 
 
 def tell_snoozed(store: Store, caller: Caller, name: str) -> Notice | None:
@@ -459,7 +461,11 @@ def tell_answered(store: Store, caller: Caller, names: Sequence[str]) -> Notice 
                 for a in said
             )
             key = said[0].question.key if said else last.key
-            return Notice(names, told, last.obstacle, key)
+            asks = not any(a.answer.settles for a in said)
+            ended = (e.read_matter().result for e in reversed(entries) if e.kind == "ended")
+            if is_unproven("gate", result := next(ended, None)):
+                told = outcome_lines("gate", result)[0]
+            return Notice(names, told, last.obstacle, key, asks=asks)
     return None
 
 

@@ -439,7 +439,8 @@ def sheet(
     where, summary, asked = take_apart(ask, question)
     if asked == WHICH and summary:
         summary, asked = "", summary
-    header = question.header if len(ask.questions) > 1 else ""  # it tells several apart
+    alone = len(ask.questions) == 1 and not (where or question.chain)
+    header = "" if alone else question.header  # it tells several apart, and stays in follow-ups
     return {
         "number": number,
         "where": " › ".join(filter(None, (header, where))),
