@@ -217,7 +217,9 @@ class Lexicon:
         """The word as the options have it; where none has it, what it may be a slip of."""
         if token in self.tokens or token.startswith("!") or word in WORDS.modifiers:
             return {token}
-        return {token, *(stem(meant) for meant in self._labels if _resembles(word, meant))}
+        near = [meant for meant in self._labels if _resembles(word, meant)]
+        within = [meant for meant in self._labels if near and word in meant]  # `flow` of `taskflow`
+        return {token, *map(stem, near + within)}
 
 
 def _score(entry: _OptionWords, meant: list[set[str]], also: set[str], *, whole: bool) -> float:

@@ -24,6 +24,8 @@ from quandary.reading.phrases import (
 
 NAMING = frozenset(("pick", "either"))  # how words say which options are meant
 Sense = Literal["yes", "no"]
+_MARKED = r"\[\s*(\w+)\s*\]|\b([A-Z][A-Z0-9]+)\b"
+_GLUED = r"\w+(?:[-_]\w+)+"  # what a hyphen makes one name
 _AGREEING = SAYINGS.approving | SAYINGS.deeds  # `Approve`, `Continue`, whatever was asked
 
 
@@ -44,12 +46,13 @@ def options_of(codes: Words | list[str], evidence: int = WHOLE) -> Meaning:
 
 
 class Interpreter:
-    """Reads clauses as replies to one question; `marked` are codes typed as such."""
+    """Reads clauses of what was typed as replies to one question."""
 
-    def __init__(self, question: Question, marked: frozenset[str], *, lone: bool) -> None:
+    def __init__(self, question: Question, typed: str) -> None:
         self.question = question
-        self.marked = marked
-        self.lone = lone  # whether a number in the reply is the only one
+        marked = () if typed.isupper() else re.findall(_MARKED, typed)
+        self.marked = frozenset((one or two).casefold() for one, two in marked)  # codes as such
+        self.lone = sum(cardinal(word) is not None for word in words(typed)) == 1  # one number
         self.shown = [*(choice.code for choice in question.choices), *[OTHER] * question.menu]
         self.here = [choice.code for choice in question.choices if choice.code != MORE]
         self.paged = len(self.here) < len(question.choices)
@@ -63,7 +66,8 @@ class Interpreter:
         self.asked = frozenset(words(question.text[:600]))
         self.topic = frozenset(map(stem, self.asked))
         self.leading = WORDS.leading | (WORDS.dropping & self.asked)
-        self.context = self.asked - WORDS.neutral | WORDS.general
+        glued = {word for name in re.findall(_GLUED, typed) for word in words(name)}
+        self.context = (self.asked - WORDS.neutral | WORDS.general) - glued
         self.nouns = self.context | WORDS.kinds | self.lexicon.label_words - WORDS.neutral
 
     def clause(self, clause: Words) -> Meaning | None:
@@ -89,7 +93,10 @@ class Interpreter:
         found = self._named(said) or either or self.read_drop(said) or self._without(said)
         if not found and not self._find_excluded(said):
             found = self._list(said) or self._told(said)
-        one = found and len(found.codes) == 1 and "both" in {*said} - self.lexicon.label_words
+        beside = {*said} - self.lexicon.label_words
+        one = found and len(found.codes) == 1 and {"both", *({"or"} if not either else ())} & beside
+        if found and found.how == "pick" and said[:2] == ("one", "of"):
+            found = options_of(found.codes, found.evidence)
         return None if one else found or read_sense(said)
 
     def _is_foreign(self, said: Words) -> bool:
@@ -157,8 +164,8 @@ class Interpreter:
         """The options that fit best; none where another time is said than theirs is."""
         # `a bike`: something of their own, not the `bike shop` of a description.
         core = edges(said, FILLERS)
-        thing = said[-2:-1] in SAYINGS.one and said[0] in WORDS.referring | {"in"}
-        if fit is None or (not fit.evidence and thing):
+        part = said[0] == "only" or (said[-2:-1] in SAYINGS.one and said[0] in WORDS.referring)
+        if fit is None or (not fit.evidence and part):
             return None
         codes = tuple(dict.fromkeys(fit.codes))
         every = {"all", "every", "ones"} | ({"both"} if len(codes) == 2 else set())
@@ -271,6 +278,8 @@ class Interpreter:
         if found is None or pointed in SAYINGS.no:
             return None
         before, after, negator = found
+        if negator == "no" and self.place(after):  # `3, no 4` takes back the third
+            return None
         # `don't deploy now` leaves `Deploy later`, even where an option says `Do not deploy`.
         other = self.names.match(edges(after, frozenset(), WORDS.interjections))
         if not other and (negator in WORDS.excluders or not before):

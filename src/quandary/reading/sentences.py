@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from quandary.reading.lexicon import Lexicon
 
 _NUMBER_SIGN = r"(?i)\b(?:no|nr)\.(?=\s*\d)"
-_MARKED = r"\[\s*(\w+)\s*\]|\b([A-Z][A-Z0-9]+)\b"
 _LEADING = r"(?i)^(?:[\s,;:.!…()\[\]—–-]+|(?:and|but)\b\s*)+"
 _REMARK = (
     r"(?is)(?P<pick>.{1,80}?)(?P<joint>\s*[,;.—–-]+\s+|\s+)"
@@ -70,7 +69,8 @@ def _read_remark(bare: str, question: Question, mode: Mode) -> Reading | None:
     alone = brief or not WORDS.quantifiers.isdisjoint(words(found["pick"]))  # `all but x`
     if not pick or pick.kind != "pick" or (alone and not found["joint"].strip()):
         return None
-    more = Sentences(f"but {said}", question).says_more_than(pick.codes)
+    turn = "but" if found["turn"].casefold() == "but" else "but please"
+    more = Sentences(f"{turn} {said}", question).says_more_than(pick.codes)
     more = more or (question.multi and is_member(words(f"{found['turn']} {said}"), ","))
     return None if more else replace(pick, comment=said)
 
@@ -82,10 +82,7 @@ class Sentences:
         self.text = text
         self.question = question
         head = text[:HEAD]
-        marked = () if head.isupper() else re.findall(_MARKED, head)
-        codes = frozenset((one or two).casefold() for one, two in marked)
-        numbers = [word for word in words(head) if cardinal(word) is not None]
-        self.interpreter = Interpreter(question, codes, lone=len(numbers) == 1)
+        self.interpreter = Interpreter(question, head)
         self.lexicon = self.interpreter.lexicon
         self.head = re.sub(_NUMBER_SIGN, "nr ", head)  # a full stop that cuts nothing
         self.clauses = split(self.head, self.lexicon.label_words, self.lexicon.joins)
@@ -114,8 +111,6 @@ class Sentences:
     def _read_one(self) -> Meaning | None:
         """What the only clause names in the very words of an option."""
         said = self.clauses[0].words
-        if whole := self.interpreter.names.match(said):
-            return options_of(whole)
         long = len(said) > 2 or (len(said) > 1 and said[0] in WORDS.leading)
         phrase = self.lexicon.phrase(said) if long else None
         quoted = phrase and (phrase.evidence or said[0] not in WORDS.denying)
@@ -129,7 +124,8 @@ class Sentences:
         if (hanging := has_condition(said, self.lexicon)) or not at or not limits(said):
             return hanging
         sequel = said[0] == "then" and (self.question.multi or not self.lexicon.mentions(said))
-        return not sequel and not (said[0] == "only" and self.interpreter.clause(said))
+        opposed = said[0] == "but" and self.clauses[at - 1].words[0] == "not"  # `not this but that`
+        return not sequel and not ((said[0] == "only" or opposed) and self.interpreter.clause(said))
 
     def find_veto(self, code: str) -> str | None:
         """Why the text cannot mean an option, if so."""
@@ -157,8 +153,6 @@ class Sentences:
             meant = self.interpreter.clause(said) or self.interpreter.clause(cut)
             if meant is not None and meant.how in NAMING and meant.evidence:
                 codes.extend(meant.codes)
-            elif "?" in self.head:
-                return OWN
         found = tuple(dict.fromkeys(codes))
         return reading(found, self.question) if len(found) > 1 else OWN
 
@@ -185,8 +179,8 @@ class Sentences:
         # A yes or no beside its opposite is neither: `nope, all good`, `no, merge`.
         senses = {m.how for _, m in told if m.how in WORDS.senses}
         said = [clause.words for clause in self.clauses]
-        ends = {said[0][0], said[-1][-1]}
-        if ends & {"yes", "yep", "yup", "yeah"} or any(opens(one, SAYINGS.going) for one in said):
+        agreeing = {said[0][0], said[-1][-1]} & {"yes", "yep", "yup", "yeah"}
+        if agreeing or any(opens(one, SAYINGS.going) for one in said):
             senses.add("yes")
         opposed = sides(self.question, "yes" if "no" in senses else "no") if senses else ()
         denied = any(at > naming[0][0] for at, m in told if m.how == "no") if naming else False
@@ -225,12 +219,14 @@ class Sentences:
         loose = said[0] != "but" or len(said) < 3 or named.evidence < WHOLE
         liked = contrast and (loose or {*choice.words} & WORDS.liking)
         # `without the tests`, `ten percent`, `not the old ones`: what takes some of it back
-        less = said[0] in WORDS.excepting - {"but"} or (cardinal(said[0]) or 1) > 1
+        less = said[0] in WORDS.excepting - {"but"} | {"or"} or (cardinal(said[0]) or 1) > 1
+        # `capped at 60 s`, `3 … no, the fourth`
+        less = less or (said[0][3:].endswith("ed") and not WORDS.manner.isdisjoint(said[1:2]))
+        less = less or (said[0] in WORDS.bare_no and self.interpreter.place(said[1:]) is not None)
         less = less or (not affirmed and bool(self.lexicon.mentions(said) & {*named.codes}))
-        partly = said[0] == "not" and (len(said) < 3 or said[1] in WORDS.function)
-        less = less or (partly and named.how == "pick")
-        beyond = said[0] == "or"  # of something that is not offered
-        if not named.evidence or halts or wrong or liked or beyond or (less and at > first):
+        partly = said[0] == "not" and named.how == "pick"
+        less = less or (partly and (len(said) < 3 or said[1] in WORDS.function))
+        if not named.evidence or halts or wrong or liked or (less and at > first):
             return True
         if at < first:
             other = named.how in WORDS.senses and bool(self.lexicon.names(said))
@@ -314,10 +310,6 @@ def is_member(said: Words, mark: str) -> bool:
     body = tuple(dropwhile(WORDS.joining.__contains__, said)) if joined else said
     if not body or body[0] in WORDS.remarking or not WORDS.left_over.isdisjoint(body[:3]):
         return False
-    # A verb makes it a sentence, unless it only tells which: `the ones we don't use`.
-    telling = (word for word in body if word in WORDS.relating | WORDS.stated | WORDS.subjects)
-    if next(telling, "") in WORDS.stated or body[-1] in WORDS.negators:
-        return False
     thing = len(body) < 3 or (len(body) < 5 and WORDS.small.isdisjoint(body))
     of = not WORDS.belonging.isdisjoint(body) and {"it", "them"}.isdisjoint(body)
     return joined or (mark == "," and (thing or of or body[0] in WORDS.determining))
@@ -351,10 +343,8 @@ def has_condition(said: Words, lexicon: Lexicon) -> bool:
 
 def limits(said: Words) -> bool:
     """Whether a clause opens with a condition or a sequence, or limits what was chosen."""
-    how = said[-1] in {"first", "one", "ones"} or any(
-        w in WORDS.manner or cardinal(w) for w in said[1:2]
-    )
-    if said[0] == "but" and (how or {*said} & WORDS.limits):
+    more = WORDS.requests.isdisjoint(said[1:2]) or said[-1] in {"first", "one", "ones"}
+    if said[0] == "but" and said[1:] and (more or {*said} & WORDS.limits):
         return True
     said = tuple(dropwhile(WORDS.turns.__contains__, said))
     if len(said) > 2 and said[-1] == "only":
@@ -428,7 +418,7 @@ def _cut(text: str, kept: frozenset[str], joins: frozenset[Words]) -> Iterator[S
     before, end = "", 0
     for typed, start, stop in spans(text):
         word = typed if typed in kept or (typed == "n" and not before) else _expand(typed, kept)
-        if word.isdigit() and (before == "at" or before in kept) and f"{word}:00" in kept:
+        if word.isdigit() and f"{word}:00" in kept and before in kept - WORDS.function | {"at"}:
             word = f"{word}:00"
         gap = text[end:start]
         joined = (before, gap.strip(), word) in joins or (before, gap[:1]) == ("with", "/")
