@@ -44,6 +44,14 @@ def test_a_timeline_tells_what_happened_from_the_beginning(project: Project) -> 
     ]
 
 
+def test_a_log_that_ends_before_all_runs_says_so(project: Project) -> None:
+    """And how the rest is seen."""
+    for _ in range(3):
+        project.decided()
+    assert "the newest 2 runs; --limit shows more" in project.call("log", "--limit", "2").err
+    assert "newest" not in project.call("log", "--all").err
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

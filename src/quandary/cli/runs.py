@@ -366,8 +366,10 @@ def log_command(
         put("\n".join(record(store, name, found, imported=imported) for name, found in logs))
     else:
         put("\n".join(_timeline(name, found) for name, found in logs))
+    said = f"the newest {limit} runs; --limit shows more" if len(chosen) == limit else ""
     if not logs:
-        tell("nothing found" if words else _no_runs(store, elsewhere=not everywhere))
+        said = "nothing found" if words else _no_runs(store, elsewhere=not everywhere)
+    tell(said) if said else None
     return 0
 
 

@@ -216,6 +216,7 @@ def tell_answer(answer: Answer, question: Question | None) -> str:
 def _parts(answer: Answer, question: Question | None) -> Iterator[str]:
     options = question.every if question else ()
     labels = {option.code: option.label for option in options}
+    labels |= {question.behind_other: "Other"} if question else {}
     extras = {extra.letter: extra.shown for extra in question.extras} if question else {}
     yield from (labels.get(code, code) for code in answer.picked)
     if answer.text:

@@ -311,17 +311,6 @@ def fixed_reasons(settings: Settings | None, id_: str, texts: Sequence[str] = ()
         yield _IN_A_SPLIT
 
 
-def one_way_reason(settings: Settings | None, ask: Ask) -> str:
-    """Why one of the choices that an Ask shows leads one way; nothing where none is known to."""
-    for question in ask.questions:
-        words = [question.text, question.header, question.title]
-        words += [f"{choice.label}. {choice.description}" for choice in question.choices]
-        for reason in fixed_reasons(settings, question.id, words):
-            if reason != _IN_A_SPLIT:
-                return reason
-    return ""
-
-
 def is_registered_one_way(settings: Settings | None, ask: Ask) -> bool:
     """Whether the settings say of one of its questions that it leads one way."""
     return settings is not None and any(

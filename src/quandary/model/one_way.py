@@ -235,6 +235,16 @@ def find_final(text: str) -> str:
     return phrase[0] if phrase else ""
 
 
+@lru_cache(512)
+def find_known(text: str) -> str:
+    """The words that say it, but for orders that merely are not known; for who reads it anyway."""
+    found = _strange(text) or _command(text)
+    for words in () if found else _readings(text):
+        said = _caught(words, orders=False) and _caught(_excuse(words), orders=False)
+        found = found or said
+    return found
+
+
 @lru_cache(64)
 def one_way_command(*lines: str) -> str:
     """The same of lines for a shell, whose first word is a program and no order to anybody."""

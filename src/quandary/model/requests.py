@@ -44,6 +44,7 @@ QUIET = re.compile(r"[ \t](?:[12&]?>[ \t]?/dev/null|2>&1)(?=[\s;|&)]|$)")
 """What only silences a command."""
 PARTS = re.compile(r"[|&;()\n`]+|\$\(")  # between the parts of a command, however it is written
 OUTSIDE = "outside the project"
+ONE_WAY = "may not be possible to take back"
 
 
 class PermitRequest(Struct, frozen=True, omit_defaults=True):
@@ -142,7 +143,7 @@ def find_risks(request: PermitRequest) -> dict[str, str]:
     text = command or about
     found: dict[str, str] = {}
     if irrevocable := find_one_way(request):
-        found["may not be possible to take back"] = irrevocable
+        found[ONE_WAY] = irrevocable
     named = [*request.paths] or _PATH.findall(text)
     if request.folder and (outside := [p for p in named if not _is_below(request.folder, p)]):
         found[OUTSIDE] = ", ".join(dict.fromkeys(outside))

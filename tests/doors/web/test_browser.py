@@ -139,7 +139,7 @@ def test_keyboard_alone(world: World) -> None:
         page.goto(f"/runs/{run}")
         press = page.keyboard.press
         press("1")  # the first question, which leads to the second
-        press("n")  # Rework, by its code
+        press("r")  # Rework
         press("ArrowDown")
         press("ArrowDown")
         press("ArrowUp")
@@ -150,7 +150,7 @@ def test_keyboard_alone(world: World) -> None:
         press("ArrowLeft")
         press("ArrowLeft")
         press("ArrowLeft")
-        press("i")  # the first one again: More info needed in place of Looks good
+        press("m")  # the first one again: More info needed in place of Looks good
         expect(question(page, 0).locator('input[value="INF"]')).to_be_checked()
         with turning(page):
             press("Enter")
@@ -584,7 +584,7 @@ def test_arrows_move_in_the_menu_for_snoozing(world: World) -> None:
 def snoozed(world: World, run: str) -> str:
     """Until when a run is, as pages have it."""
     notes = [entry.read() for entry in world.site.store.entries(run, kinds=("noted",))]
-    return moment(getattr(notes[-1], "until", ""))
+    return moment(getattr(notes[-1], "until", ""))[:-1]
 
 
 def ask_in(world: World, project: str, title: str, **wanted: Any) -> str:  # noqa: ANN401 - any
@@ -708,7 +708,7 @@ def test_a_follow_up_says_in_words_where_it_stands(world: World) -> None:
         row = page.locator("#list .ask").first
         expect(row).to_have_text("Review: Login?")
         expect(page.locator(".question")).to_have_text("Review: Login?")
-        page.keyboard.press("n")
+        page.keyboard.press("r")
         with turning(page):
             page.keyboard.press("Enter")
         expect(row).to_have_text("Review: Login? · Rework")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +45,27 @@ def test_pages_hear_of_all_runs_or_of_one(site: Site) -> None:
         await watched.stop()
 
     asyncio.run(listen())
+
+
+ENDING = """\
+import asyncio, sys, threading, time
+from quandary.doors.web.events import Events
+from quandary.journal.sqlite import SqliteStore
+
+async def watch():
+    await Events(SqliteStore(sys.argv[1])).start()
+    await asyncio.sleep(60)
+
+threading.Thread(target=asyncio.run, args=(watch(),), daemon=True).start()
+time.sleep(0.6)
+"""
+
+
+def test_a_program_that_ends_complains_of_no_news(tmp_path: Path) -> None:
+    """What looks for them in a thread is stopped by the end itself, and says nothing of it."""
+    words = [sys.executable, "-c", ENDING, str(tmp_path / "journal.db")]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stderr == ""
 
 
 def test_a_page_hears_of_one_run_only_where_it_sees_it(site: Site) -> None:

@@ -141,6 +141,10 @@ class Events:
                             log.warning("open pages get news again")
                         away = False
                 except Exception as error:
+                    try:
+                        thread.submit(int)
+                    except RuntimeError:  # the program ends, and nobody hears of anything more
+                        return
                     if not away:  # said once; what is away now may be back soon
                         trouble = None if isinstance(error, QuandaryError) else error
                         log.warning("open pages get no news: %s", error, exc_info=trouble)

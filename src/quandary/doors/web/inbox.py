@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import msgspec
 from litestar.exceptions import ClientException
 from markupsafe import Markup
+from msgspec.structs import replace
 
 from quandary.desk.authority import Caller, find_run, project_seen
 from quandary.desk.sheets import tell_in_line, tell_question
@@ -29,20 +30,22 @@ from quandary.desk.timeline import (
 )
 from quandary.doors.web.metrics import seconds_since
 from quandary.errors import QuandaryError, StoreError
+from quandary.flows.permit import DENY, REVISE
 from quandary.flows.wording import DESCRIPTIONS
 from quandary.journal import runs
 from quandary.journal.chance import now, stamp
 from quandary.journal.entries import Began, Noted, read_body, read_matter, sha256
-from quandary.journal.history import SNOOZED, find_last_answer, given
-from quandary.journal.policy import is_registered_one_way, one_way_reason
+from quandary.journal.history import SNOOZED, GivenAnswer, find_last_answer, given
+from quandary.journal.policy import is_registered_one_way
 from quandary.journal.store import Order, Run, Store, Waiting
-from quandary.model.one_way import find_final
+from quandary.model.one_way import find_final, find_known
+from quandary.model.requests import ONE_WAY
 from quandary.model.text import shorten
 from quandary.settings import Settings, read_settings
 
 if TYPE_CHECKING:
     from quandary.doors.web.access import Visit
-    from quandary.model.asks import Ask
+    from quandary.model.asks import Answer, Ask
 
 PAGE = 50
 FURTHEST = 1000
@@ -266,6 +269,8 @@ def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = Tr
         known = settings[where]
         registers = known and any("questions" in part.values for part in known.parts)
         rows.append(_judge(row, known) if registers else row)
+    alike = Counter(row.same for row in rows)  # whoever is alone has nobody to be selected with
+    rows = [row if alike[row.same] > 1 else row._replace(same="") for row in rows]
     more = wanted._replace(after=last).link() if last else ""
     due = min(snoozed) if snoozed else ""
     found = Listing(wanted, rows, more, due, len(snoozed), projects=counts)
@@ -342,22 +347,32 @@ def _fits(row: Row, wanted: Wanted, words: Sequence[str]) -> bool:
 
 
 def _judge(row: Row, settings: Settings | None) -> Row:
-    """A row that says whether what it asks about can be taken back; if not, it stands alone."""
-    locked = one_way_reason(settings, row.ask) if row.ask else ""
-    warns = bool(locked) and row.ask is not None and is_one_way(settings, row.ask)
-    return row._replace(one_way=warns, same="") if locked else row
+    """A row that says whether what it asks about can be taken back. What is warned of stands alone,
+    and so does whatever else has words for it.
+    """
+    if row.ask is None:
+        return row
+    warns = is_one_way(settings, row.ask)
+    alone = warns or (row.same and any(map(find_known, _words_of(row.ask))))
+    return row._replace(one_way=warns, same="" if alone else row.same)
 
 
 def is_one_way(settings: Settings | None, ask: Ask) -> bool:
     """Whether people are warned that what is asked about cannot be taken back. That rests on what
-    is asked and on what can be chosen, not on what is told before it, nor on our own words for what
-    becomes of a part of a split; what no preference decides, and what is never answered together,
-    is more than that.
+    is asked and on what can be chosen, not on what is told before it; what no preference decides,
+    and what is never answered together, is more than that. Of an action a permit itself says it.
     """
-    words = [" › ".join((one.title, *tell_question(ask, one))) for one in ask.questions]
-    choices, ours = (c for one in ask.questions for c in one.choices), DESCRIPTIONS.values()
-    words += [f"{c.label}. {c.description}" for c in choices if c.description not in ours]
-    return is_registered_one_way(settings, ask) or any(map(find_final, words))
+    known = is_registered_one_way(settings, ask) or f"**{ONE_WAY}**" in ask.preamble.context
+    return known or any(map(find_final, _words_of(ask)))
+
+
+def _words_of(ask: Ask) -> Iterator[str]:
+    """What is asked, and what can be chosen, without our own words for parts of a split."""
+    for one in ask.questions:
+        yield " › ".join((one.title, *tell_question(ask, one)))
+        for choice in one.choices:
+            if choice.description not in DESCRIPTIONS.values():
+                yield f"{choice.label}. {choice.description}"
 
 
 def settings_of(project: str) -> Settings | None:
@@ -443,12 +458,10 @@ def tell_snoozed(store: Store, caller: Caller, name: str) -> Notice | None:
 
 
 def tell_answered(store: Store, caller: Caller, names: Sequence[str]) -> Notice | None:
-    """What was answered last in a run that a caller sees, or how many were, and whether that can
-    still be undone.
+    """What was answered last in the first of the runs, if a caller sees it, and whether that can
+    still be undone. Where several were, that is what was answered in each.
     """
-    if len(names) != 1:
-        return Notice(names) if names else None
-    with suppress(QuandaryError):
+    with suppress(QuandaryError, IndexError):
         if project_seen(caller) is not None:  # a login sees them all
             find_run(store, caller, names[0])
         entries = store.entries(names[0])
@@ -456,17 +469,23 @@ def tell_answered(store: Store, caller: Caller, names: Sequence[str]) -> Notice 
         _, answers = given(names[0], entries, whole=False)
         if last is not None:
             said = [a for a in answers if a.ask.key == last.key]
-            told = "; ".join(
-                (answer_text if a.question.title else tell_answer)(a.answer, a.question)
-                for a in said
-            )
+            parts = ((answer_of(a), a.question) for a in said)
+            titled = len(names) == 1
+            told = [(answer_text if titled and q.title else tell_answer)(a, q) for a, q in parts]
             key = said[0].question.key if said else last.key
             asks = not any(a.answer.settles for a in said)
             ended = (e.read_matter().result for e in reversed(entries) if e.kind == "ended")
             if is_unproven("gate", result := next(ended, None)):
-                told = outcome_lines("gate", result)[0]
-            return Notice(names, told, last.obstacle, key, asks=asks)
+                told = outcome_lines("gate", result)[:1]
+            return Notice(names, "; ".join(told), last.obstacle, key, asks=asks)
     return None
+
+
+def answer_of(found: GivenAnswer) -> Answer:
+    """An answer as it is told: words of one's own in the place of a permit deny it."""
+    answer, codes = found.answer, [choice.code for choice in found.question.choices]
+    denies = found.question.id.startswith("permit-") and answer.text and not answer.picked
+    return replace(answer, picked=(REVISE if REVISE in codes else DENY,)) if denies else answer
 
 
 def tell_about(origin: Origin) -> str:

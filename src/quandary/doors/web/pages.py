@@ -13,6 +13,7 @@ from datetime import datetime, time, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args
 from urllib.parse import quote, urlencode
+from zoneinfo import ZoneInfo
 
 from litestar import Response, get, post
 from litestar.params import FromPath, FromQuery, QueryParameter
@@ -337,23 +338,27 @@ def undo(request: Visit, site: Site, run: str, _: Fields) -> None:
 
 
 def snooze(request: Visit, site: Site, run: str, fields: Fields) -> Redirect:
-    until = read_moment(one(fields, "until"), one(fields, "date"))
+    until = read_moment(one(fields, "until"), one(fields, "date"), one(fields, "zone"))
     replies.snooze(site.store, site.caller(request), run, until, one(fields, "to") or None)
     return onward(request, site, [run], "later")
 
 
-def read_moment(until: str, date: str) -> datetime:
-    """Until when: an hour from now, or in the morning of tomorrow or of a date, by our clock."""
+def read_moment(until: str, date: str, zone: str = "") -> datetime:
+    """Until when: an hour from now, or in the morning of tomorrow or of a date, by the clock of who
+    asks for it; by ours where theirs is not known.
+    """
     if until == "hour":
         return now() + timedelta(hours=1)
-    here = now().astimezone()
-    day = here.date() + timedelta(days=1)
+    where = None
+    with suppress(KeyError, ValueError, OSError):
+        where = ZoneInfo(zone)
+    day = now().astimezone(where).date() + timedelta(days=1)
     if until != "tomorrow":
         try:
             day = datetime.fromisoformat(date).date()
         except ValueError:
             raise QuandaryError(f"{date[:20]!a} is no date; write it like {day}") from None
-    return datetime.combine(day, MORNING).astimezone()
+    return datetime.combine(day, MORNING, where).astimezone()
 
 
 def resume(request: Visit, site: Site, run: str, _: Fields) -> None:
@@ -446,17 +451,23 @@ def _on_form(
 ) -> HTTPRouteHandler:
     """What is done with a form of a run's page that comes back: it says what is wrong, or works."""
 
-    def act(request: Visit, site: Site, run: str, fields: Fields) -> Page | Redirect:
-        name = site.find_run(request, run)
+    def act(request: Visit, site: Site, fields: Fields) -> Page | Redirect:
+        name = site.find_run(request, request.path_params["run"])
         try:
             back = Redirect(read_wanted(request).link(f"/runs/{name}"), status_code=303)
             return work(request, site, name, fields) or back
         except QuandaryError as refused:
             return run_page(request, site, name, sentence(refused), refused.http)
 
-    @post(f"/runs/{{run:str}}/{work.__name__}", status_code=303, include_in_schema=False)
-    async def handle(request: Visit, site: TheSite, run: RunId) -> Page | Redirect:
-        return await asyncio.to_thread(act, request, site, run, await own_form(request, site))
+    return _take(f"/runs/{{run:str}}/{work.__name__}", act)
+
+
+def _take(path: str, act: Callable[[Visit, Site, Fields], Page | Redirect]) -> HTTPRouteHandler:
+    """The route to which a form of ours is sent."""
+
+    @post(path, status_code=303, include_in_schema=False)
+    async def handle(request: Visit, site: TheSite) -> Page | Redirect:
+        return await asyncio.to_thread(act, request, site, await own_form(request, site))
 
     return handle
 
@@ -595,14 +606,8 @@ def _show_together(
     )
 
 
-@post("/together", status_code=303, include_in_schema=False)
-async def answer_together(request: Visit, site: TheSite) -> Page | Redirect:
+def answer_together(request: Visit, site: Site, fields: Fields) -> Page | Redirect:
     """Record the same answer in each of the runs, on the strength of what each one asks."""
-    fields = await own_form(request, site)
-    return await asyncio.to_thread(_answer_each, request, site, fields)
-
-
-def _answer_each(request: Visit, site: Site, fields: Fields) -> Page | Redirect:
     rows = find_rows(site, request, [name.partition(" ")[0] for name in fields.get("run", [])])
     keys = dict(name.partition(" ")[::2] for name in fields.get("run", []))
     caller, token = site.caller(request), one(fields, "token")
@@ -627,5 +632,17 @@ def _answer_each(request: Visit, site: Site, fields: Fields) -> Page | Redirect:
     return onward(request, site, done)
 
 
+def undo_together(request: Visit, site: Site, fields: Fields) -> Page | Redirect:
+    """Take back what was answered in several runs at once."""
+    names = fields.get("run", [])
+    for name in names:
+        try:
+            replies.undo(site.store, site.caller(request), site.find_run(request, name))
+        except QuandaryError as refused:
+            return run_page(request, site, name, sentence(refused), refused.http)
+    return Redirect(read_wanted(request).link(f"/runs/{names[0]}" if names else "/"))
+
+
 PAGES = [inbox, one_run, amend_form, attachment, *map(_on_form, _FORMS)]
-PAGES += [runs, trees, stats, events, together, answer_together]
+PAGES += [runs, trees, stats, events, together]
+PAGES += [_take("/together", answer_together), _take("/together/undo", undo_together)]

@@ -158,7 +158,7 @@ def _tell_passage(store: Store, folder: str, passage: Passage) -> dict[str, Any]
     source, journalled = phases.who_let_pass(store, folder, passage)
     way = f"{passage.source} → {passage.phase}" if passage.source else passage.phase
     return {
-        "at": timeline.moment(passage.at),
+        "at": passage.at,
         "way": f"{passage.phase} finished" if passage.finished else way,
         "who": tell_source(*source) or "somebody",
         "reason": str(passage.reason or ""),
@@ -269,6 +269,7 @@ def changeable(row: Run, entries: Sequence[Entry]) -> list[dict[str, str]]:
     return []
 
 
+COMMANDS = "egjkux"  # letters that are keys of every page
 OTHER = "\N{WHITE CIRCLE}"  # what stands for Other in a form; no code looks like that
 REMARKS = "remarks:"
 LONGEST_TEXT = 10_000
@@ -447,6 +448,7 @@ def sheet(
         "summary": summary,
         "text": asked,
         "question": question,
+        "letters": _give_letters(question),
         "picked": fields.get(f"pick-{number}", []),
         "words": "\n".join(fields.get(f"text-{number}", [])),
         "remark": "\n".join(fields.get(f"comment-{number}", [])),
@@ -459,6 +461,19 @@ def sheet(
         "seen_first": SEEN_FIRST,
         "more": MORE,
     }
+
+
+def _give_letters(question: Question) -> list[str]:
+    """A letter for each option that chooses no other one: of its words, its code, its label."""
+    taken = {*COMMANDS, *(extra.letter.lower() for extra in question.extras)}
+    letters: list[str] = []
+    for choice in question.choices:
+        initials = "".join(word[0] for word in choice.label.split())
+        signs = (initials + choice.code.rpartition("/")[2] + choice.label).lower()
+        free = (sign for sign in signs if sign.isalpha() and sign not in taken)
+        letters.append("" if choice.code == MORE else next(free, ""))
+        taken.add(letters[-1])
+    return letters
 
 
 def _show_field(one: Field, number: int, place: int, fields: Fields, now: object) -> dict[str, Any]:

@@ -65,10 +65,17 @@ function prepare_page() {
   if (pane) pane.tabIndex = -1;
   prepare_search();
   tell_ages();
+  for (const one of each(document, "[name=zone]")) one.value = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if ("counting" in page) setTimeout(reload, 1000); // figures that are not there yet
   if (matchMedia("(max-width: 100rem)").matches) find(".whole")?.removeAttribute("open");
 }
 
+// The journal's clock is in UTC; whoever looks has one of their own.
+const UTC = /\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?Z/;
+const by_clock = (said) => {
+  const at = new Date(said.replace(" ", "T"));
+  return new Date(at - at.getTimezoneOffset() * 60000).toISOString().replace("T", " ").slice(0, said.length - 1);
+};
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 let alarm = 0;
 
@@ -78,7 +85,9 @@ function tell_ages() { // how long something has waited, and when what is snooze
     const [size, unit] = UNITS.find(([size]) => seconds >= size) || [1, "s"];
     const age = `${Math.floor(seconds / size)} ${unit}`;
     one.textContent = "ago" in one.dataset ? `waits ${age}` : age;
+    one.title = `since ${by_clock(`${one.dataset.since.slice(0, 16)}Z`)}`;
   }
+  for (const one of each(document, "time:not([data-since])")) one.textContent = one.textContent.replace(UTC, by_clock);
   const due = find("[data-due]")?.dataset.due;
   clearTimeout(alarm);
   if (due) alarm = setTimeout(() => refreshList().catch(() => {}), Math.min(Math.max(Date.parse(due) - Date.now(), 0) + 1000, 2 ** 31 - 1));
@@ -95,9 +104,11 @@ async function part(address, name, known = "") { // 304 where the page has just 
 function same(part, fresh) {
   const made = document.createElement("template");
   made.innerHTML = fresh;
-  for (const one of each(made.content, "[data-since]")) one.textContent = "";
   const now = part.cloneNode(true);
-  for (const one of each(now, "[data-since]")) one.textContent = "";
+  for (const one of [...each(made.content, "time"), ...each(now, "time")]) {
+    one.textContent = "";
+    one.removeAttribute("title");
+  }
   each(now, "li.current").forEach(unmark);
   each(made.content, "li.current").forEach(unmark);
   return made.innerHTML === now.innerHTML;
@@ -160,6 +171,7 @@ async function refreshRun() {
   for (const name of ["doing", "told"]) {
     renew(document.getElementById(name), made.content.getElementById(name));
   }
+  tell_ages();
   return undefined;
 }
 
@@ -432,13 +444,6 @@ function move(set, step) {
   all[at < 0 ? (step > 0 ? 0 : all.length - 1) : (at + step + all.length) % all.length].focus();
 }
 
-function byLetter(set, letter) {
-  const fitting = picks(set).filter((one) => one.closest(".card").dataset.letter === letter && !one.disabled);
-  if (!fitting.length) return false;
-  const at = fitting.indexOf(document.activeElement);
-  choose(set, fitting[(at + 1) % fitting.length]);
-  return true;
-}
 
 const PLACES = { i: "/", r: "/runs", t: "/trees", s: "/stats" };
 let leading = 0; // until when the key behind a `g` is waited for
@@ -502,7 +507,8 @@ function pressed(event) {
   }
   if (event.repeat && !/^Arrow|^[jk]$/.test(event.key)) return; // a key that is held down answers once
   let done = true;
-  const button = event.target.matches("button, a, summary");
+  const sign = /^[\p{L}\d]$/u.test(event.key) && event.target.closest("[data-ask]"); // chooses all the same
+  const button = event.target.matches("button, a, summary") && !sign;
   if (command(event.key)) { /* done */ }
   else if (button) return;
   else if (event.key === "Enter" && find(".tick input:checked") && !event.target.closest("[data-ask]")) find("form.select").requestSubmit();
@@ -537,9 +543,10 @@ function answer_by(key, set) {
     else onward(set, true);
   } else if (/^\p{L}$/u.test(key)) {
     const extra = each(set, ".extra").find((one) => one.value === key.toUpperCase());
-    if (byLetter(set, key.toLowerCase())) return true;
-    if (!extra) return false;
-    extra.focus();
+    const chosen = picks(set).find((one) => one.closest(".card").dataset.letter === key.toLowerCase());
+    if (extra) extra.focus();
+    else if (chosen) choose(set, chosen);
+    else return false;
   } else return false;
   return true;
 }
