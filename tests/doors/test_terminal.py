@@ -292,16 +292,17 @@ def test_ticks_and_words_go_together() -> None:
     ] == answers(ask, *rounds)
 
 
-def test_what_stands_alone_is_refused_beside_ticks() -> None:
-    """A prefix, an extra or an unclear text would lose the ticks, so it is not sent with them."""
+def test_what_asks_back_or_adds_goes_with_the_ticks() -> None:
+    """`+` adds to what is ticked, and nothing is lost by a question; only `!` leaves the others."""
     ask = asking(question(choices=FLAGS[:3], multi=True, extras=EXTRAS))
-    for seen in play(
-        ask, *(["space", "/", *typed(words), "enter"] for words in ("?", "take", "!skip", "A"))
-    ):
-        assert seen.returned is None
-        assert "not together with ticks" in seen.text
-        assert "cannot be combined with ticks" in seen.text
-        assert {"TAG"} == seen.drafts[0].ticked
+    words = ("+brs", "?", "take", "A", "!skip")
+    *sent, forced = play(ask, *(["space", "/", *typed(text), "enter"] for text in words))
+    assert [seen.answers[0].picked for seen in sent] == [("TAG",)] * 4
+    assert [seen.answers[0].prefix for seen in sent] == ["add", "explain", None, None]
+    assert forced.returned is None
+    assert "not together with ticks" in forced.text
+    assert "cannot be combined with ticks" in forced.text
+    assert {"TAG"} == forced.drafts[0].ticked
 
 
 def test_more_takes_the_ticks_along() -> None:

@@ -567,6 +567,20 @@ def test_a_slot_of_a_branch_that_was_not_taken_is_empty_and_said() -> None:
     assert trip.result["notes"] == [{"kind": "empty", "text": said, "item": "1"}]
 
 
+def test_what_is_still_ahead_is_not_said_to_be_empty() -> None:
+    """A way out may name what only this decision hands on, which is filled when it is reached."""
+    steps = (
+        Step("a", "Which?", "decision", ("HUMAN",)),
+        task("b", "Do it as {{steps.a.output}}"),
+        task("c"),
+    )
+    trip = ScriptedWalk(walk(chart(*steps, routes="a>b:yes a>c:no"), cli="X"), {"Sa@1/run": "YES"})
+    ask = trip.asks["Sa@1/run"]
+    assert ask.questions[0].choices[0].description == "Next: Do it as …"
+    assert [*ask.notes, *(trip.result or {}).get("notes", ())] == []
+    assert trip.calls["Sb@1/run"].about == "Do it as yes"
+
+
 def test_what_goes_wrong_names_the_item() -> None:
     """As many are walked at once."""
     said: dict[str, object] = {"Sa@1/run": {"completed": False}}

@@ -136,7 +136,7 @@ class Draft:
             answer = self._read_typed()
             if isinstance(answer, str) or not picked:
                 return answer
-            if answer.among or not (answer.text or answer.picked):
+            if answer.prefix == "force":
                 return STANDS_ALONE
             return replace(answer, picked=tuple(dict.fromkeys((*picked, *answer.picked))))
         if more:
@@ -178,7 +178,7 @@ class Draft:
         if reading.kind == "blank":
             return "→ more options" if self.question.menu else ""
         told = f"→ {meaning(self.question, reading.answer(self.question.key, self.words))}"
-        alone = self.question.multi and self.ticked and reading.kind not in ("pick", "own-words")
+        alone = self.question.multi and self.ticked and reading.prefix == "force"
         return f"{told} (not together with ticks)" if alone else told
 
     def record(self) -> str:

@@ -523,27 +523,29 @@ class Walk:
             prompt=self._fill(ways, plan.prompt),
             validate_prompt=self._fill(ways, plan.validate_prompt),
             routes=routes,
-            targets=tuple(self._name(ways, target) for target in targets),
+            targets=tuple(self._name(ways, target, ahead=True) for target in targets),
         )
 
-    def _name(self, ways: Map, step: Step) -> str:
-        return cut(self._fill_line(ways, step.title), LONGEST_NAME) or step.id
+    def _name(self, ways: Map, step: Step, *, ahead: bool = False) -> str:
+        return cut(self._fill_line(ways, step.title, ahead=ahead), LONGEST_NAME) or step.id
 
-    def _fill_line(self, ways: Map, text: str) -> str:
-        return " ".join(self._fill(ways, text).split()) if "{{" in text else text
+    def _fill_line(self, ways: Map, text: str, *, ahead: bool = False) -> str:
+        return " ".join(self._fill(ways, text, ahead=ahead).split()) if "{{" in text else text
 
-    def _fill(self, ways: Map, text: str) -> str:
-        """A text with the item's fields and earlier outputs put in; nothing for a way not taken."""
+    def _fill(self, ways: Map, text: str, *, ahead: bool = False) -> str:
+        """A text with the item's fields and earlier outputs put in; nothing for a way not taken.
+        What is still ahead may be handed something until it is reached.
+        """
         if "{{" not in text:
             return text
         known: dict[str, str] = {}
         for name in wording.slots(text)[1]:
             output = self._output(ways, name)
             if output is None and (ways.named(name) or fold(name) in self._names):
-                output = ""
+                output = "…" if ahead else ""
                 said = f"“{name}” has handed nothing on, so its slot is empty."
                 note = Note("empty", said, self.terms.item.id)
-                if note not in self.notes:
+                if note not in self.notes and not ahead:
                     self.notes.append(note)
                     self.chooser.notes.append(note)
             if output is not None:
