@@ -220,19 +220,17 @@ class Verdict(NamedTuple):
 
 def read_rule(name: str, text: object) -> Rule:
     """A rule as it is written in the settings."""
-    what = f"[permissions.rules] {name}"
+    what = f"[permissions.rules] {name} is {text!r}"
     if not _NAME.fullmatch(name) or not isinstance(text, str):
-        raise ParseError(f"{what}: {FORM}")
+        raise ParseError(f"{what}; {FORM}")
     try:
         decision, tools, *rest = shlex.split(text)
-        pairs = [(key, value) for key, _, value in (word.partition("=") for word in rest)]
     except ValueError:
-        raise ParseError(f"{what} is {text!r}; {FORM}") from None
-    for key, value in pairs:
-        if key not in ("command", "path", "host") or not value.strip():
-            raise ParseError(f"{what} says {key}={value}; {FORM}")
-    if decision not in ("allow", "deny") or not all(tools.split(",")):
-        raise ParseError(f"{what} is {text!r}; {FORM}")
+        raise ParseError(f"{what}; {FORM}") from None
+    pairs = [(key, value) for key, _, value in (word.partition("=") for word in rest)]
+    known = all(key in ("command", "path", "host") and value.strip() for key, value in pairs)
+    if decision not in ("allow", "deny") or not all(tools.split(",")) or not known:
+        raise ParseError(f"{what}; {FORM}")
     said = dict(pairs)
     commands = tuple(tuple(shlex.split(value)) for key, value in pairs if key == "command")
     for words in commands if decision == "allow" else ():

@@ -286,12 +286,11 @@ def _write_number(number: float) -> str:
     """As ECMAScript does: the shortest digits, with an exponent below 1e-6 and from 1e21 on."""
     if number == 0:
         return "0"
-    mantissa, _, power = f"{abs(number)!r}".partition("e")
-    whole, _, part = mantissa.partition(".")
-    digits = (whole + part).lstrip("0")
-    point = len(whole) + int(power or 0) - (len(whole + part) - len(digits))
-    digits = digits.rstrip("0")
-    sign, count = "-" if number < 0 else "", len(digits)
+    from decimal import Decimal  # noqa: PLC0415 - only where there are numbers
+
+    _, figures, power = Decimal(repr(abs(number))).normalize().as_tuple()
+    digits, sign, count = "".join(map(str, figures)), "-" if number < 0 else "", len(figures)
+    point = count + int(power)
     if count <= point <= 21:
         return sign + digits + "0" * (point - count)
     if 0 < point <= 21:
