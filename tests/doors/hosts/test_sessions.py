@@ -6,13 +6,16 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from quandary.desk import decisions
 from quandary.desk.walks import find_parked
 from quandary.doors import hosts
+from quandary.doors.hosts import permissions
 from quandary.journal import open_store
 from quandary.journal import runs as driver
+from quandary.model import calls
 from quandary.model.asks import Answer, Reply
 from runs import Project
 
@@ -337,3 +340,22 @@ def test_a_session_of_another_machine_is_not_resumed_here(headless: Project) -> 
     say(headless, run, "ONE")
     ended = headless.call("resume", run)
     assert (ended.status, "on elsewhere" in ended.err) == (1, True)
+
+
+def test_a_stop_of_a_step_is_denied_whatever_its_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A denial needs no input, so that none can keep it from being told."""
+    told = calls.Resumption(
+        calls.Stopped("s", "t1", "Bash"), allow=False, message="not now", input='{"x": NaN}'
+    )
+    (tmp_path / "told").write_bytes(msgspec.json.encode(told))
+    monkeypatch.setenv(calls.STEP, str(tmp_path / "told"))
+    asked = {"session_id": "s", "tool_use_id": "t1", "tool_name": "Bash", "tool_input": {}}
+    said = permissions.hold(asked)
+    assert said is not None
+    assert said["hookSpecificOutput"] == {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": "deny",
+        "permissionDecisionReason": "not now",
+    }

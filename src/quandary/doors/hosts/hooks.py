@@ -77,12 +77,10 @@ def respond(event: str, call: ToolCall, said: dict[str, Any], host: str) -> dict
             return None
         store = hosts.open_journal(where, asks=True)
         named = call._replace(id=call.id or _read_start(call)[1])
-        said = (ask_person(named, store, project, settings) or {}).get(DECISION, {})
-        allowed, why = (
-            said.get("permissionDecision") == "allow",
-            said.get("permissionDecisionReason"),
-        )
-        return hosts.tell("claude", event, allowed, why, said.get("updatedInput")) if why else None
+        came = (ask_person(named, store, project, settings) or {}).get(DECISION, {})
+        allowed = came.get("permissionDecision") == "allow"
+        why = came.get("permissionDecisionReason")
+        return hosts.tell("claude", event, allowed, why, came.get("updatedInput")) if why else None
     parks = hosts.is_headless(said, hosts.read_route(settings.table("hooks"), "hooks")[2])
     store = hosts.open_journal(where, asks=parks or host == "codex")
     output = judge(call, store, project, settings)

@@ -284,7 +284,7 @@ def tell(stop: Stop, result: dict[str, Any], event: str = "permission") -> dict[
     """What was decided, as the host wants to hear it; before a tool is used, with its input."""
     allowed, why, text = tell_agent(stop.request, result)
     is_given = event == "pre" or stop.request.tool in PLANS or "input" in result
-    given = msgspec.json.decode(text) if is_given else None
+    given = msgspec.json.decode(text) if allowed and is_given else None
     grants = stop.grants if result["code"] == SESSION else None
     return hosts.tell(
         stop.request.host, event, allowed, why or "It was allowed in quandary.", given, grants
@@ -380,8 +380,9 @@ def hold(said: dict[str, Any]) -> dict[str, Any] | None:
     if told is not None and (told.stopped.id, told.stopped.tool) == (stop.call, tool):
         with suppress(OSError):
             os.unlink(_held_file(stop))
-        why, given = told.message or "It was answered in quandary.", told.input or "null"
-        return hosts.tell(stop.request.host, "pre", told.allow, why, msgspec.json.decode(given))
+        given = msgspec.json.decode(told.input) if told.allow else None
+        why = told.message or "It was answered in quandary."
+        return hosts.tell(stop.request.host, "pre", told.allow, why, given)
     result, asks = None, QUESTIONS.fullmatch(tool)
     if not asks and (rules := user_permissions().rules):
         result = decide_by_rule(hosts.open_journal(where), stop, project_of(where), rules)
