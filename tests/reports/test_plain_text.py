@@ -10,8 +10,9 @@ import walks
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Outcome, Reply
+from quandary.model.chart import Chart, Page, Route, Step
 from quandary.model.text import count
-from quandary.reports import Exchange, Story, duration, lines, report
+from quandary.reports import Exchange, Story, duration, html, lines, report
 from quandary.reports.retelling import Told, retell
 from walks import answer, begin, go, released
 
@@ -59,6 +60,25 @@ def test_the_chart_is_drawn_with_the_route_in_it(store: SqliteStore) -> None:
         "      not yet ─▷ Mend what fails\n"
         "  ● End\n"
     ) in text
+
+
+def test_slots_are_filled_in_the_drawing_too(store: SqliteStore) -> None:
+    """Steps have the names that they had in the run; what was not reached knows its item."""
+    steps = (
+        Step("a", "Write {{title}}", tags=("NoValidation",)),
+        Step("q", "Is {{steps.a.output}} good?", "decision"),
+        Step("y", "Send {{title}}", tags=("NoValidation",)),
+        Step("n", "Drop {{title}}", tags=("NoValidation",)),
+    )
+    ways = (Route("a", "q"), Route("q", "y", "send {{title}}"), Route("q", "n", "drop"))
+    state = go(store, begin(store, Chart("C", (Page("1", "", steps, ways),))))
+    told = retell(store, state.run)
+    assert (
+        "  ● Is It is built. good?\n"
+        "      send Version 2 ━▶ Send Version 2\n"
+        "      drop ─▷ Drop Version 2\n"
+    ) in report(told)
+    assert "{{title}}" not in html.report(told)
 
 
 def test_each_attempt_is_shown_with_what_was_said(store: SqliteStore) -> None:

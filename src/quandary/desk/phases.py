@@ -27,7 +27,7 @@ from quandary.journal.entries import Noted, Source, read_beginning, sha256
 from quandary.journal.history import history
 from quandary.model import track as rules
 from quandary.model.calls import Do, Done
-from quandary.model.text import printable, shorten
+from quandary.model.text import count, printable, shorten
 from quandary.model.track import Move, Phase, Refusal, Track, Transition
 from quandary.settings import project_of
 from quandary.settings.files import SKIPPED, is_ignored, is_inside, open_file, require_own
@@ -652,7 +652,7 @@ def _artifact(folder: str, path: str, *, first_line: bool) -> dict[str, Any]:
     except OSError as error:
         return {"path": path, "digest": "", "about": f"cannot be read ({error.strerror})"}
     changed = datetime.fromtimestamp(about.st_mtime, UTC)
-    size = f"{about.st_size} bytes, changed {changed:%Y-%m-%d %H:%M}Z"
+    size = f"{count(about.st_size, 'byte')}, changed {changed:%Y-%m-%d %H:%M}Z"
     shown = first_line and b"\0" not in begin and not is_ignored(whole, folder)
     text = begin.decode(errors="ignore") if shown else ""
     lines = (printable(line).strip(" #*=-") for line in text.splitlines())

@@ -28,7 +28,7 @@ from quandary.journal.history import Given, Standing, fold, merge
 from quandary.model import calls, keys
 from quandary.model.asks import MORE, Answer, Ask, Choice, Item, Question
 from quandary.model.calls import HUMAN, Assignment, Call, Decision, Expects, Output
-from quandary.model.chart import Chart, Map, Route, Step
+from quandary.model.chart import Chart, Map, Page, Route, Step
 from quandary.reports import Attempt, Exchange, Leg, Remark, Stop, Story, Verdict
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def retell(store: Store, run: str, *, imported: bool = False) -> Told:
     teller = Teller(store, run)
     for _ in teller.read():
         pass
-    return Told(replace(teller.story(), imported=imported), teller.chart)
+    story = teller.story()
+    legs = tuple(replace(leg, label=teller.fill(leg.label)) for leg in story.legs)
+    return Told(replace(story, legs=legs, imported=imported), teller.fill_chart(story.stops))
 
 
 class Teller:
@@ -338,10 +340,10 @@ class Teller:
             depth=here.depth,
             visit=here.visit,
             cli=", ".join(dict.fromkeys(voters)) or (working[-1].agent if working else ""),
-            route=self._fill(here.route),
+            route=self.fill(here.route),
             attempts=attempts,
             validation=next(filter(None, reversed(checked)), None),
-            output=self._fill(here.route) or _find_output(working),
+            output=self.fill(here.route) or _find_output(working),
             seconds=round(sum(exchange.seconds for exchange in every), 3),
             tokens=sum(exchange.tokens for exchange in every),
             error=self.error if stands and self.standing.status == "failed" else error,
@@ -351,10 +353,31 @@ class Teller:
     def _name(self, here: Here) -> str:
         """What a step was called when it was asked for, or as far as its slots can be filled."""
         told = (self._called[key] for key in here.keys if self._called.get(key))
-        return next(told, "") or self._fill(here.plan.name)
+        return next(told, "") or self.fill(here.plan.name)
 
-    def _fill(self, text: str) -> str:
+    def fill(self, text: str) -> str:
+        """A text with as many of its slots filled as the item fills."""
         return fill_prompt(text, values_of(self.item), {}) if "{{" in text else text
+
+    def fill_chart(self, stops: Sequence[Stop]) -> Chart | None:
+        """The chart as a person sees it: its steps by the names that they had in the run."""
+        if self.chart is None:
+            return None
+        names = {(stop.page, stop.id): stop.name for stop in stops}
+
+        def fill(page: Page, step: Step) -> Step:
+            name = names.get((page.id, step.id)) if "{{" in step.title else ""
+            return replace(step, text=name or self.fill(step.text))
+
+        pages = (
+            replace(
+                page,
+                steps=tuple(fill(page, step) for step in page.steps),
+                routes=tuple(replace(r, label=self.fill(r.label)) for r in page.routes),
+            )
+            for page in self.chart.pages
+        )
+        return replace(self.chart, pages=tuple(pages))
 
     def _attempts(self, here: Here) -> tuple[Attempt, ...]:
         groups: dict[int, list[Exchange]] = {}
@@ -377,7 +400,8 @@ class Teller:
             else:
                 exact = self._defaults is not None and not here.plan.validates
                 verdict = _judge(group, exact=exact, over=over or not last)
-            found.append(Attempt(number, tuple(every), *verdict))
+            told = tuple(replace(e, route=self.fill(e.route)) for e in every)
+            found.append(Attempt(number, told, *verdict))
         return tuple(found)
 
     def _decide(self, here: Here) -> str:
