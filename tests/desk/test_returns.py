@@ -254,6 +254,36 @@ def _told(
     return json.dumps(told)
 
 
+@given(data=st.data())
+def test_codes_alone_mean_what_they_mean_among_other_things(data: DataObject) -> None:
+    """The short way of reading our own form comes to the same as the long one."""
+    ask = data.draw(asks(sheets.find_host("claude").limits))
+    entries: list[dict[str, Any]] = [
+        {"key": q.key, "picked": [data.draw(st.sampled_from(codes))], "text": None, "values": {}}
+        for q in data.draw(st.permutations(ask.questions))
+        if (codes := [choice.code for choice in q.every])
+    ]
+    told = {"answers": entries}
+    if not any(question.fields for question in ask.questions):
+        assert (returns._read_codes(told, ask) is not None) == bool(entries)
+    assert returns.parse(told, ask, _unread) == returns.parse(json.dumps(told), ask, _unread)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *({"picked": ["NO", "OK"]}, {"picked": ["no"]}, {"picked": []}, {"picked": "OK"}),
+        *({"text": ""}, {"comment": "it is late"}, {"proposed": "OK"}, {"key": "2:"}),
+    ],
+)
+def test_whatever_else_is_said_is_read_the_long_way(changed: dict[str, Any]) -> None:
+    """Codes alone are one code for each question that waits, as it stands there."""
+    ask, plain = make(ONE), {"key": ONE.key, "picked": ["OK"]}
+    assert returns._read_codes({"answers": [plain]}, ask)
+    assert not returns._read_codes({"answers": [plain | changed]}, ask)
+    assert not returns._read_codes({"answers": [plain], "action": "accept"}, ask)
+
+
 def _unread(text: str, question: Question, mode: str) -> Reading:
     raise AssertionError(f"{text!r} was ticked, and was read in {mode} mode for {question.key}")
 

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import processes
 import small_flows
+from quandary.desk.begin import Asking, Showing, decide
 from quandary.errors import Diverged, QuandaryError
+from quandary.flows.decide import Decider
 from quandary.journal import runs
 from quandary.journal.entries import Asked, Began
 from quandary.journal.progress import FLOWS, rebuild
@@ -164,6 +166,32 @@ def test_what_waits_must_still_be_asked_for(store: Store, monkeypatch: pytest.Mo
     monkeypatch.setattr(keys, "place", lambda item: place(f"9.{item}"))
     with pytest.raises(Diverged, match="waits for 1:"):
         go_on(store, state.run)
+    opened = runs.open_run(store, state.run)
+    assert opened.state.ask is not None  # as it was shown
+    reply = Reply((Answer("1:", picked=("OK",)),))
+    with pytest.raises(Diverged):
+        runs.advance(store, opened, reply, who="person", through="terminal")
+    assert store.require_run(state.run).n == state.n
+
+
+def test_a_short_run_is_answered_without_being_asked_once_more(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its flow is built with the reply, for the question as it was shown is in the journal."""
+    wanted = Asking(context="It is due.", options=["Now", "Later"], question="When?")
+    begun = decide(wanted, Showing())
+    said: Any = {"documents": begun.documents, "who": "agent", "through": "command"}
+    state = runs.begin(store, begun.flow, begun.arguments, **said)
+    runs._opened.clear()
+    opened = runs.open_run(store, state.run)
+    ask = opened.state.ask
+    assert ask is not None
+    assert ask == state.ask
+    monkeypatch.setattr(Decider, "question", None)
+    reply = Reply((Answer("1:", picked=(ask.questions[0].choices[0].code,)),))
+    done = runs.advance(store, opened, reply, who="person", through="terminal")
+    assert (done.status, done.result["chosenItems"][0]["labels"]) == ("done", ["Now"])
+    assert verify(store).ok
 
 
 def test_a_recorded_code_must_still_be_offered(

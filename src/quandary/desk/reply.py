@@ -57,7 +57,7 @@ def reply(
     """
     opened = runs.open_run(store, run)
     key, ask = opened.state.key, require_waiting(opened.state, to)
-    meant = read_reply(opened.build().arguments, ask, data, to, proposed)
+    meant = read_reply(opened.prepare().arguments, ask, data, to, proposed)
     return record_reply(store, caller, opened, meant, to=key), meant, opened.arguments
 
 

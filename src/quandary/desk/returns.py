@@ -103,8 +103,28 @@ def parse(
             text.encode()
     except UnicodeError:
         raise ParseError("the reply is not UTF-8 text") from None
+    if isinstance(text, dict) and (plain := _read_codes(text, ask)):
+        return plain
     as_text = as_text or ask.kind == "advisory"
     return _ReplyReader(sheets.make_sheets(ask), read, as_text=as_text).parse(text)
+
+
+def _read_codes(data: dict[str, Any], ask: Ask) -> Reply | None:
+    """Our own form with one code for each question and nothing else, as most programs send it."""
+    entries, found = data.get("answers"), dict[str, Answer]()
+    if len(data) > 1 or not isinstance(entries, list):
+        return None
+    for entry in entries:
+        told = entry.items() if isinstance(entry, dict) else ()
+        said = {name: value for name, value in told if value not in (None, {}, [])}
+        picked, key = said.get("picked"), said.get("key")
+        question = ask.question(key) if isinstance(key, str) and key not in found else None
+        if said.keys() != {"key", "picked"} or question is None or question.fields:
+            return None
+        if not isinstance(picked, list) or picked not in [[one.code] for one in question.every]:
+            return None
+        found[question.key] = Answer(question.key, tuple(picked))
+    return Reply(tuple(found[q.key] for q in ask.questions if q.key in found)) if found else None
 
 
 def parse_response(response: object, shown: Sequence[Sheet], read: Read) -> Reply | Outcome:

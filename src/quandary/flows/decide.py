@@ -292,13 +292,10 @@ class Record(msgspec.Struct):
 
     def chosen(self, root: int, remarks: Remarks | None) -> dict[str, Any]:
         """The entry of the result; of most items nothing was said beside the answer."""
-        parts = self.parts.get(root, ())
-        entry: dict[str, Any] = {
-            "item": self.item.name,
-            "path": self.path(root),
-            "itemId": self.item.id,
-            "labels": [part.label for part in parts],
-        }
+        parts, item = self.parts.get(root, ()), self.item
+        path, labels = self.path(root), [part.label for part in parts]
+        entry: dict[str, Any] = {"item": item.name, "path": path, "itemId": item.id}
+        entry["labels"] = labels
         if remarks is not None:
             entry |= remarks.as_result()
         if root in self.values:
@@ -310,7 +307,8 @@ class Record(msgspec.Struct):
             entry["notes"] = entry.pop("questions")
         if self.asides:
             entry["asides"] = list(self.asides)
-        return entry | tell_hands(self.hands.get(root, ()))
+        entry |= tell_hands(self.hands.get(root, ()))
+        return entry
 
 
 def _choice(option: Option, code: str = "") -> Choice:
@@ -414,19 +412,19 @@ class Decider(Asking[Level]):
 
     def _recall(self, asked: Sequence[tuple[Item, int]]) -> bool:
         """Follow the reply to a first showing, where each answer is one plain choice of a leaf."""
-        heard, key = self.heard or {}, self._key(*asked[0])
-        reply, first = heard.get(key), key
-        if not isinstance(reply, Reply) or not len(asked) == len(reply.answers) == len(reply.hands):
+        heard, first = self.heard or {}, self._key(*asked[0])
+        reply = heard.get(first)
+        if type(reply) is not Reply or not len(asked) == len(reply.answers) == len(reply.hands):
             return False
-        found: list[tuple[Record, int, Part, Hand]] = []
-        for (item, root), answer, hand in zip(asked, reply.answers, reply.hands, strict=True):
-            if found:
-                key = self._key(item, root)
-            part = self._leaves(root).get(answer.picked)
-            if part is None or answer != Answer(key, answer.picked):
+        parts: list[Part] = []
+        for (item, root), answer in zip(asked, reply.answers):  # noqa: B905 - as many; quicker
+            key, picked = self._key(item, root) if parts else first, answer.picked
+            part = (self._plain.get(root) or self._leaves(root)).get(picked)
+            if part is None or answer != Answer(key, picked):
                 return False
-            found.append((self.records[item.id], root, part, hand))
-        for record, root, part, hand in found:
+            parts.append(part)
+        for (item, root), part, hand in zip(asked, parts, reply.hands):  # noqa: B905 - the same
+            record = self.records[item.id]
             record.parts[root], record.hands[root] = [part], [hand]
         self.notes = []
         del heard[first]

@@ -6,8 +6,7 @@ and the chain still holds, and nobody can guess what a pruned matter said.
 """
 
 # Annotations are no texts here: msgspec would compile each of them whenever a program starts.
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
 
 import msgspec
@@ -266,13 +265,21 @@ def read_matter(written: bytes | None) -> Matter:
     return _matters.decode(written) if written else EMPTY
 
 
-@contextmanager
-def readable(run: str) -> Iterator[None]:
+class readable:  # noqa: N801 - it reads like `suppress`, and is entered for every entry
     """Within it, an entry that cannot be read is said to be one."""
-    try:
-        yield
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Unreadable(run) from error
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+
+    def __enter__(self) -> None:
+        """Nothing is needed."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Say which run it is of."""
+        if isinstance(error, (msgspec.DecodeError, UnicodeDecodeError)):
+            raise Unreadable(self.run) from error
 
 
 def read_beginning(store: "Store", run: str) -> tuple[Began, dict[str, Any]]:

@@ -104,6 +104,8 @@ EXPIRED = "nobody answered until"
 """Begins the reason of a run that was withdrawn because its time was up; the moment follows."""
 LONGEST_UNSEEN = 1.0
 """Seconds after which whoever waits for a run looks at it although nothing was written."""
+SHORT = 16
+"""A run of so few entries is read all at once."""
 ANEW = "The step is tried anew; what came of it so far is kept and no longer counts."
 ONCE_MORE = "It resumes with as much once more as it was allowed when it began."
 
@@ -128,6 +130,8 @@ class OpenRun:
     @cached_property
     def arguments(self) -> dict[str, Any]:
         """What the run was begun with, without its documents; empty where that was pruned."""
+        if entries := vars(self).get("entries"):
+            return entries[0].read_matter().arguments or {}
         return read_beginning(self.store, self.id)[1]
 
     @cached_property
@@ -137,25 +141,30 @@ class OpenRun:
 
     @cached_property
     def state(self) -> State:
-        """Where the run stands, as its journal shows it."""
-        return look_at(self.store, self.row, entries=vars(self).get("entries"))
+        """Where the run stands, as its journal shows it; of a short run, all is read at once."""
+        short = self.entries if self.row.n <= SHORT else None
+        return look_at(self.store, self.row, entries=short or vars(self).get("entries"))
 
     @cached_property
     def progress(self) -> Progress:
         """The flow of a waiting run, standing where the journal says that it stands."""
-        run, row = self.id, self.row
-        entries = vars(self).get("entries")
-        recorded = [e.recorded for e in entries] if entries else self.store.recorded(run, row.n)
-        with readable(run):
-            known = heard(run, recorded)
-            progress = resume(self.store, run, known)
+        row, progress = self.row, self._resume({})
         request = progress.request
         together = request if isinstance(request, tuple) else (request,)
         if row.key not in {getattr(one, "key", "") for one in together}:
             raise Diverged(
-                f"run {run} waits for {row.key}, which its flow no longer asks for; `quandary "
-                f"log {run}` shows it, --from {run} begins anew with the answers that fit"
+                f"run {row.id} waits for {row.key}, which its flow no longer asks for; `quandary "
+                f"log {row.id}` shows it, --from {row.id} begins anew with the answers that fit"
             )
+        return progress
+
+    def _resume(self, reply: dict[str, Reply]) -> Progress:
+        run, entries = self.id, vars(self).get("entries")
+        recorded = entries and [e.recorded for e in entries]
+        with readable(run):
+            known = heard(run, recorded or self.store.recorded(run, self.row.n))
+            known.responses.update(reply)
+            progress = resume(self.store, run, known)
         vars(self).setdefault("arguments", known.arguments)
         return progress
 
@@ -163,6 +172,26 @@ class OpenRun:
         """Build the flow, unless it is there; what the run was begun with comes with that."""
         _ = self.progress
         return self
+
+    def prepare(self) -> OpenRun:
+        """Have at hand what a reply needs: the flow, or of a short run the entries from which that
+        is built when it is sent the reply.
+        """
+        _ = self.state if self.row.n <= SHORT else self.progress
+        return self
+
+    @property
+    def request(self) -> Request | None:
+        """What the run waits for: as it was shown, where that was looked at."""
+        is_built = "progress" in vars(self) or "state" not in vars(self)
+        return self.progress.request if is_built or not self.state.ask else self.state.ask
+
+    def take(self, ask: Ask, reply: Reply) -> None:
+        """Send a reply into the flow; one that is built for it need not ask once more."""
+        if "progress" in vars(self):
+            self.progress.take(reply)
+        else:
+            self.progress = self._resume({ask.key: reply})
 
     def move(self, row: Run) -> None:
         """Stand where what was appended leads."""
@@ -352,8 +381,9 @@ def advance(
             return handle.state
         try:
             _require_waiting(handle, to)
-            pending = tuple(call.key for call in handle.progress.calls)
-            writer, asked = Writer(handle.row, source, pending), handle.progress.request
+            asked = handle.request
+            pending = () if isinstance(asked, Ask) else handle.progress.calls
+            writer = Writer(handle.row, source, tuple(call.key for call in pending))
             _record(handle, writer, response, to, token=token, request=request)
             _bind(store, writer, asked, response, agreed=False)
             handle.move(writer.append(store))
@@ -774,7 +804,7 @@ def _record(
     handle: OpenRun, writer: Writer, response: Response, to: str | None, **sent: str
 ) -> None:
     """Record a response, send it into the flow, and record where that leads."""
-    row, progress, request = handle.row, handle.progress, handle.progress.request
+    row, request = handle.row, handle.request
     if isinstance(response, Reply):
         if not isinstance(request, Ask):
             raise _already(row, to)
@@ -786,21 +816,22 @@ def _record(
         require_fit(request, response)
         require_person(request, response, writer.source)
         writer.answer(response, request.key, **sent)
-        progress.take(_by(writer.source, response))
+        handle.take(request, _by(writer.source, response))
     elif isinstance(response, Done):
         if not isinstance(request, Do) or request.key != response.key:
             raise _already(row, response.key)
         writer.came(response)
-        progress.take(response)
+        handle.progress.take(response)
     else:
+        progress = handle.progress
         for output in response if isinstance(response, tuple) else (response,):
             if output.key not in {call.key for call in progress.calls}:
                 raise _already(row, output.key)
             writer.came(output)
             progress.collect(output)
-    if progress.request is not request:
-        writer.stand(progress)
-        _decide(handle.store, writer, progress)
+    if handle.progress.request is not request:
+        writer.stand(handle.progress)
+        _decide(handle.store, writer, handle.progress)
 
 
 def _by(source: Source, reply: Reply) -> Reply:

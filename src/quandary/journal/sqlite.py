@@ -7,7 +7,7 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -263,8 +263,8 @@ class SqliteStore(Store):
             notes = all(entry.kind == "noted" for entry in entries)
             # Most answers leave the run waiting for the same kind of answer. Not to touch what the
             # indexes hold then halves what goes to the disk.
-            stood = self._db.execute(_STAY, (*told, run.id, seen, run.status, run.waits, notes))
-            if not stood.rowcount:
+            as_before = (*told, run.id, seen, run.status, run.waits, notes)
+            if not run.waits or not self._db.execute(_STAY, as_before).rowcount:
                 moved = self._db.execute(_MOVE, (*told, run.status, run.waits, run.id, seen, notes))
                 if not moved.rowcount:
                     raise Moved(run.id)
@@ -438,6 +438,11 @@ class SqliteStore(Store):
         return int(self._rows(f"PRAGMA {pragma}")[0][0])
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
+        if self._lock.acquire(blocking=False):  # as nearly always
+            try:
+                return self._patiently(lambda: self._db.execute(sql, values).fetchall())
+            finally:
+                self._lock.release()
         with self._connection() as db:
             return self._patiently(lambda: db.execute(sql, values).fetchall())
 
@@ -578,7 +583,9 @@ class SqliteStore(Store):
         deadline = chance.monotonic() + patience
         while True:
             try:
-                with lock or nullcontext():
+                if lock is None:
+                    return action()
+                with lock:
                     return action()
             except (UnicodeDecodeError, sqlite3.Error) as error:
                 if _code(error) == sqlite3.SQLITE_READONLY:

@@ -50,6 +50,8 @@ def unamended(key: str, number: int) -> str:
 
 def _safe(text: str, unsafe: re.Pattern[str] = _UNSAFE) -> str:
     """Letters, digits and a few signs stay; anything else is written as its number."""
+    if text.isascii() and text.isalnum():  # as most are
+        return text
     return unsafe.sub(lambda found: f"_{ord(found[0]):x}_", text)
 
 

@@ -450,7 +450,7 @@ def reply(
     if data.text is not None and data.answers:
         raise QuandaryError("the reply has both answers and a text; send one of them")
     body = {"answers": msgspec.to_builtins(data.answers)} if data.text is None else data.text
-    meant = replies.read_reply(opened.build().arguments, ask, body, data.to, data.proposed)
+    meant = replies.read_reply(opened.prepare().arguments, ask, body, data.to, data.proposed)
     if isinstance(meant, Outcome):
         raise QuandaryError(f"no answer ({meant.kind}); the question still waits")
     state = replies.record_reply(
