@@ -151,8 +151,7 @@ class SqliteStore(Store):
             self._release()
 
     def require_ready(self) -> None:
-        with self._connection() as db:
-            self._require_known(db)
+        self._read(self._require_known)
         if self.path == MEMORY:
             return
         folder = os.path.dirname(self.address)
@@ -438,28 +437,20 @@ class SqliteStore(Store):
         return int(self._rows(f"PRAGMA {pragma}")[0][0])
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
-        if self._lock.acquire(blocking=False):  # as nearly always
-            try:
-                return self._patiently(lambda: self._db.execute(sql, values).fetchall())
-            finally:
-                self._lock.release()
-        with self._connection() as db:
-            return self._patiently(lambda: db.execute(sql, values).fetchall())
+        return self._read(lambda db: self._patiently(lambda: db.execute(sql, values).fetchall()))
 
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """One to read on; whoever writes, or waits to, in another thread keeps nobody waiting."""
+    def _read(self, action: Callable[[sqlite3.Connection], T]) -> T:
+        """Read on a connection; whoever writes, or waits to, in another thread keeps nobody."""
         if self._lock.acquire(blocking=self._name == MEMORY):
             try:
-                yield self._db
+                return action(self._db)
             finally:
                 self._lock.release()
-            return
         with self._reading:
             if self._reader is None:
                 self._require_file()
                 self._reader = self._connect(self._name, uri=self._name != self.address)
-            yield self._reader
+            return action(self._reader)
 
     def _file(self) -> tuple[int, int] | None:
         """Which file lies where ours should; nothing where there is none, or none is needed."""

@@ -102,6 +102,9 @@ if TYPE_CHECKING:
 
     from quandary.journal.store import Run
 
+    Typed = tuple[Fields, dict[int, str]]
+    """What was typed and could not stand, and what is wrong with it."""
+
 
 class Drawn(NamedTuple):
     """A tree, or a file that cannot be read; each problem comes with its severity."""
@@ -219,7 +222,7 @@ def run_page(
     """The page of a run, perhaps with something to say first; what waits stands in the inbox."""
     site, wanted = site.at_a_glance, read_wanted(request)
     row = driver.open_run(site.store, run).row
-    told = _tell_run(request, site, row, wanted, fields or {}, problems or {})
+    told = _tell_run(request, site, row, wanted, (fields or {}, problems or {}))
     told["problem"], question = problem, told["question"]
     if question is None or wanted_part(request):
         shown = {"listing": None, "notice": notice, **told}
@@ -238,7 +241,7 @@ def keep_pane(request: Visit, site: Site, chosen: Row, wanted: Wanted) -> Markup
     key = (site.caller(request), mark, wanted, row.head, row.project, chosen.one_way)
     if kept := _panes.get(key):
         return Markup(kept[1].replace(kept[0], secrets.token_urlsafe(16)))  # noqa: S704 - it was
-    told = _tell_run(request, site.at_a_glance, row, wanted, {}, {}, chosen)
+    told = _tell_run(request, site.at_a_glance, row, wanted, ({}, {}), chosen)
     pane = fill(request, site, "pane", **told)
     if row.flow not in ("walk", *FLOWS) and len(chosen.words) <= LARGE:
         tidy(_panes, MOST_PANES)
@@ -247,16 +250,10 @@ def keep_pane(request: Visit, site: Site, chosen: Row, wanted: Wanted) -> Markup
 
 
 def _tell_run(
-    request: Visit,
-    site: Site,
-    row: Run,
-    wanted: Wanted,
-    fields: Fields,
-    problems: dict[int, str],
-    chosen: Row | None = None,
+    visit: Visit, site: Site, row: Run, wanted: Wanted, typed: Typed, chosen: Row | None = None
 ) -> dict[str, Any]:
     """All that is shown of a run beside the inbox, or on a page of its own."""
-    caller, store = site.caller(request), site.store
+    caller, store = site.caller(visit), site.store
     entries = store.entries(row.id, upto=row.n)
     state = conceal(store, caller, look_at(store, row, entries=entries))
     going = resumption(site, row, state, entries)
@@ -264,23 +261,22 @@ def _tell_run(
     arguments = entries[0].read_matter().arguments or {} if entries else {}
     beginning = (began, arguments) if isinstance(began, Began) else None
     origin = timeline.tell_origin(began, arguments, store.document)
-    is_final = chosen.one_way if chosen is not None else False
-    if chosen is None and state.ask is not None:
-        is_final = is_one_way(settings_of(row.project), state.ask)
+    ask = state.ask
+    warns = chosen.one_way if chosen else bool(ask and is_one_way(settings_of(row.project), ask))
     last = find_last_answer(entries) if may(caller, "amend") and state.ask is None else None
     return {
         "wanted": wanted,
         "undoable": last is not None and not last.obstacle and row.status == "done",
         "origin": origin,
         "about": tell_about(origin),
-        "one_way": is_final,
+        "one_way": warns,
         "going": going,
         "may_drive": may(caller, "start agents"),
         "troubles": [note.text for note in state.notes if note.kind == NOT_RESUMED],
         "answers": changeable(row, entries),
         "state": state,
         "row": row,
-        "question": show_question(store, state, fields, problems, beginning, entries),
+        "question": show_question(store, state, *typed, beginning, entries),
         "problem": "",
         **tell_run(store, state, entries, under_way=going is not None and going.under_way),
     }
