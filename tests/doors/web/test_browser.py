@@ -355,7 +355,7 @@ def test_keys_search_snooze_and_select(world: World) -> None:
         with turning(page):
             press("j")
         press("x")
-        expect(page.locator("[data-together]")).to_have_text("Answer the 2 selected ones together")
+        expect(page.locator("[data-together]")).to_have_text("Answer 2 together")
         assert page.locator(f'.tick input[value="{other}"]').count() == 0  # never together
         with page.expect_navigation():
             press("Enter")

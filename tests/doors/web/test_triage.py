@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 pytestmark = NEEDED
+JAPANESE = "\u3059\u3079\u3066"
 UPDATE = """\
 ### ¶ASK_UPDATE
 Question: Shall we take {title}?
@@ -82,6 +83,8 @@ def test_several_answers_are_undone_together(world: World) -> None:
             page.keyboard.press("x")
             with page.expect_navigation():
                 page.keyboard.press("Enter")
+            expect(page.locator("legend")).to_contain_text("The same answer for all 2")
+            expect(page.locator("header [aria-current]")).to_have_text("Inbox")
             choose_and_send(page, "w", "Enter")
             notice = page.locator(".notice")
             expect(notice).to_contain_text("Answered 2 questions: Wait a while")
@@ -172,7 +175,46 @@ def test_every_option_has_a_letter_of_its_own(world: World) -> None:
         page.keyboard.press("a")
         expect(page.locator(".extra:focus")).to_contain_text("Ask again")
         choose_and_send(page, "1", "Enter")  # on second thoughts
+        page.goto(f"/runs/{world.site.ask('Box', text=text.replace('All', JAPANESE)).run}")
+        expect(keys).to_have_text(["s", "m", "a"])  # of its code: no single key types the other
     assert world.result(run) == ["S"]
+
+
+def test_a_key_leads_to_the_values_and_enter_back_to_the_options(world: World) -> None:
+    """The first of them shows which; from the last one, Enter goes to the cards."""
+    world.clear()
+    run = world.site.ask("API", fields=["replicas (How many): integer = 3"]).run
+    with world.person() as page:
+        page.goto("/")
+        expect(page.locator(".field kbd")).to_have_text("=")
+        page.keyboard.press("=")
+        expect(page.get_by_label("How many")).to_be_focused()
+        page.keyboard.press("ControlOrMeta+a")
+        page.keyboard.type("5")
+        choose_and_send(page, "Enter", "1", "Enter")
+    [chosen] = runs.look(world.site.store, run).result["chosenItems"]
+    assert chosen["values"] == {"replicas": 5}
+
+
+def test_the_bar_for_several_lies_over_the_rows(world: World) -> None:
+    """Whatever stands below it in a long list is not to be seen through it."""
+    world.clear()
+    for number in range(20):
+        world.site.ask(f"click {number}", text=UPDATE)
+    with world.person() as page:
+        page.goto("/")
+        page.keyboard.press("x")
+        world.site.ask("Late")  # news keep what is selected, and its count
+        expect(page.locator("h1")).to_have_text("Inbox 21")
+        bar = page.locator(".together")
+        expect(bar.get_by_role("button")).to_have_text("Answer 1 together Enter")
+        covered = bar.evaluate(
+            """bar => { const box = bar.getBoundingClientRect();
+            const places = Array.from({ length: 40 }, (_, n) => box.left + 5 + n * 10);
+            return innerHeight - box.bottom < 2 && places.every((x) => [8, 30, box.height - 4]
+              .every((y) => bar.contains(document.elementFromPoint(x, box.top + y)))); }"""
+        )
+        assert covered
 
 
 def test_the_question_mark_lists_every_key(world: World) -> None:
@@ -186,7 +228,7 @@ def test_the_question_mark_lists_every_key(world: World) -> None:
             keys = page.locator("#keys kbd")
             expect(keys.first).to_be_visible()
             listed = set(keys.all_inner_texts())
-            assert {*"19jku;ex/girts<?", "Enter", "↑", "↓", "←", "→", "Esc"} <= listed
+            assert {*"19jku;=ex/girts<?", "Enter", "↑", "↓", "←", "→", "Esc"} <= listed
             page.keyboard.press("Escape")
         page.goto("/")
         for place in (".search", "[data-snooze] > summary", ".card >> nth=0", ".send"):

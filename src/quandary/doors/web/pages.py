@@ -590,16 +590,11 @@ def _show_together(
     wrong: dict[int, str] | None = None,
 ) -> Page:
     state = driver.look(site.store, rows[0].run.id)
-    return page(
-        request,
-        site,
-        "together",
-        status=422 if problem else 200,
-        rows=rows,
-        question=show_question(site.store, state, fields or {}, wrong or {}),
-        wanted=read_wanted(request),
-        problem=problem,
-    )
+    question = show_question(site.store, state, fields or {}, wrong or {}) or {}
+    question["sheets"][0]["where"] = f"The same answer for all {len(rows)}"
+    status, wanted = 422 if problem else 200, read_wanted(request)
+    values: dict[str, Any] = {"rows": rows, "question": question, "problem": problem}
+    return page(request, site, "together", status=status, wanted=wanted, **values)
 
 
 def answer_together(request: Visit, site: Site, fields: Fields) -> Page | Redirect:

@@ -470,7 +470,8 @@ def _give_letters(question: Question) -> list[str]:
     for choice in question.choices:
         initials = "".join(word[0] for word in choice.label.split())
         signs = (initials + choice.code.rpartition("/")[2] + choice.label).lower()
-        free = (sign for sign in signs if sign.isalpha() and sign not in taken)
+        typed = (sign for sign in signs if sign.isalpha() and sign < "\u1100")  # by one key
+        free = (sign for sign in typed if sign not in taken)
         letters.append("" if choice.code == MORE else next(free, ""))
         taken.add(letters[-1])
     return letters

@@ -52,6 +52,7 @@ function show_page(fresh) {
   find("main").replaceWith(document.adoptNode(fresh.querySelector("main")));
   if (find(".list")) find(".list").scrollTop = scrolled;
   for (const one of each(document, ".tick input")) one.checked = ticked.includes(one.value);
+  count_selected();
   find(".current")?.scrollIntoView({ block: "nearest" });
   prepare_page();
   window.scrollTo({ top: 0 });
@@ -131,6 +132,7 @@ async function refreshList(address = location.href) {
   list.innerHTML = fresh;
   list.tag = tag;
   for (const one of each(list, ".tick input")) one.checked = ticked.includes(one.value);
+  count_selected();
   if (focused) each(list, "a").find((link) => link.getAttribute("href") === focused)?.focus();
   tell_ages();
   if (page.page !== "inbox") return;
@@ -371,14 +373,18 @@ function select_row() {
   tell_selected(box);
 }
 
-function tell_selected(box) { // only questions that ask the same can be selected together
+function tell_selected(box) {
+  const count = count_selected();
+  say(count ? `${count} selected${box.checked ? "" : " now"}` : "");
+}
+
+function count_selected() { // only questions that ask the same can be selected together
   const all = each(document, ".tick input");
   const chosen = all.filter((one) => one.checked);
   for (const one of all) one.disabled = chosen.length > 0 && one.dataset.same !== chosen[0].dataset.same;
-  const button = find("[data-together]");
-  if (button) button.textContent = `Answer the ${chosen.length} selected ones together`;
-  say(chosen.length ? `${chosen.length} selected${box.checked ? "" : " now"}` : "");
-  if (!chosen.length) say("");
+  const told = find("[data-together]");
+  if (told && chosen.length) told.textContent = `Answer ${chosen.length} together`;
+  return chosen.length;
 }
 
 function prepare_search() {
@@ -463,6 +469,7 @@ function command(key) { // keys that mean the same on every page; these letters 
     find("[data-snooze]").open = true;
     find("[data-snooze] button").focus();
   } else if (key === "x" && find(".tick")) select_row();
+  else if (key === "=" && find(".fields")) find(".fields [data-field]").focus();
   else if (key === ";" && sets().length) { // on lines where there are some, else on the question
     const box = find(".remarks textarea") || current().querySelector(".remark textarea");
     box.closest("details").open = true;
