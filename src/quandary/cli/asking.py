@@ -277,11 +277,7 @@ def split_command(
 @item_options("What to review, in place of the files in DIR.", "The same from a file.")
 @asking_options
 def gate_command(
-    folder: str,
-    custom: str | None,
-    texts: tuple[str, ...],
-    file: str | None,
-    way: Way,
+    folder: str, custom: str | None, texts: tuple[str, ...], file: str | None, way: Way
 ) -> int:
     """Ask a person whether the track in DIR may leave its current phase, and where to.
 

@@ -258,11 +258,7 @@ def json_report(files: Sequence[Checked]) -> bytes:
 
 def count_options(decision: Decision) -> dict[str, Any]:
     """A decision as reports and lists have it."""
-    return {
-        "name": _unicode(decision.name),
-        "options": decision.count,
-        "depth": decision.depth,
-    }
+    return {"name": _unicode(decision.name), "options": decision.count, "depth": decision.depth}
 
 
 def github_report(files: Sequence[Checked]) -> str:

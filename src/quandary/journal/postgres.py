@@ -19,12 +19,7 @@ from msgspec.structs import asdict
 
 from quandary.errors import Rejected, StoreError
 from quandary.journal import chance, without_password
-from quandary.journal.connections import (
-    Connections,
-    require_known,
-    require_writable,
-    schema,
-)
+from quandary.journal.connections import Connections, require_known, require_writable, schema
 from quandary.journal.entries import sha256
 from quandary.journal.store import IS_WHOLE, NEWEST, TABLES, Moved, Store, grams
 

@@ -28,7 +28,7 @@ from quandary.journal.history import Given, Standing, fold, merge
 from quandary.model import calls, keys
 from quandary.model.asks import MORE, Answer, Ask, Choice, Item, Question
 from quandary.model.calls import HUMAN, Assignment, Call, Decision, Expects, Output
-from quandary.model.chart import Chart, Map, Page, Route, Step
+from quandary.model.chart import Chart, Map, Route, Step
 from quandary.reports import Attempt, Exchange, Leg, Remark, Stop, Story, Verdict
 
 if TYPE_CHECKING:
@@ -361,23 +361,13 @@ class Teller:
 
     def fill_chart(self, stops: Sequence[Stop]) -> Chart | None:
         """The chart as a person sees it: its steps by the names that they had in the run."""
-        if self.chart is None:
-            return None
-        names = {(stop.page, stop.id): stop.name for stop in stops}
-
-        def fill(page: Page, step: Step) -> Step:
-            name = names.get((page.id, step.id)) if "{{" in step.title else ""
-            return replace(step, text=name or self.fill(step.text))
-
-        pages = (
-            replace(
-                page,
-                steps=tuple(fill(page, step) for step in page.steps),
-                routes=tuple(replace(r, label=self.fill(r.label)) for r in page.routes),
-            )
-            for page in self.chart.pages
-        )
-        return replace(self.chart, pages=tuple(pages))
+        names, pages = {(stop.page, stop.id): stop.name for stop in stops}, []
+        for page in self.chart.pages if self.chart else ():
+            named = {s.id: names.get((page.id, s.id)) for s in page.steps if "{{" in s.title}
+            steps = (replace(s, text=named.get(s.id) or self.fill(s.text)) for s in page.steps)
+            routes = (replace(route, label=self.fill(route.label)) for route in page.routes)
+            pages.append(replace(page, steps=tuple(steps), routes=tuple(routes)))
+        return replace(self.chart, pages=tuple(pages)) if self.chart else None
 
     def _attempts(self, here: Here) -> tuple[Attempt, ...]:
         groups: dict[int, list[Exchange]] = {}

@@ -88,12 +88,7 @@ class Gate(NamedTuple):
 
 
 def plan_install(
-    places: Places,
-    command: str,
-    *,
-    mcp: bool,
-    timeout: int | None = None,
-    gate: Gate | None = None,
+    places: Places, command: str, *, mcp: bool, timeout: int | None = None, gate: Gate | None = None
 ) -> Plan:
     """The plan that makes `command` known to a host, with our server if that is wanted. The hook of
     the permission event may take `timeout` seconds, where somebody is asked in the inbox; with a

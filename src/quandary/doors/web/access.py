@@ -287,8 +287,7 @@ def _require_small(headers: Headers) -> None:
     said = headers.get(b"content-length", "0")
     if not said.isascii() or not said.isdigit() or int(said[:20]) > LARGEST_BODY:
         raise HTTPException(
-            f"the request is too large; at most {LARGEST_BODY:,} bytes are allowed",
-            status_code=413,
+            f"the request is too large; at most {LARGEST_BODY:,} bytes are allowed", status_code=413
         )
 
 

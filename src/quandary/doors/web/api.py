@@ -298,11 +298,7 @@ Once = Annotated[
 
 @get("/inbox", sync_to_thread=True, summary="What waits for a person", responses=refusals())
 def inbox(
-    request: Visit,
-    site: TheSite,
-    project: Project = None,
-    after: After = 0,
-    limit: Limit = 100,
+    request: Visit, site: TheSite, project: Project = None, after: After = 0, limit: Limit = 100
 ) -> RunsOut:
     """The runs that wait for a person, those first that began first.
 
@@ -430,11 +426,7 @@ def _begin(site: Site, caller: Caller, wanted: Asking | Permitting, key: str) ->
 
 @post_state("/runs/{run:str}/reply", "Answer what waits", 404, 409, 413, 422, kind=ReplyIn)
 def reply(
-    request: Visit,
-    site: TheSite,
-    run: RunId,
-    data: JSONBody[ReplyIn],
-    idempotency_key: Once = None,
+    request: Visit, site: TheSite, run: RunId, data: JSONBody[ReplyIn], idempotency_key: Once = None
 ) -> StateAnswer:
     """It is recorded as a person's only within a login, and else as `api`."""
     # Looked at first: what is answered in between is found by its token.

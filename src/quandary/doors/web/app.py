@@ -159,12 +159,8 @@ def create_app(
         },
         middleware=[
             Access(
-                keys=keys,
-                hosts=hosts,
-                strangers=strangers,
-                addresses=addresses,
-                proxies=proxies,
-            ),
+                keys=keys, hosts=hosts, strangers=strangers, addresses=addresses, proxies=proxies
+            )
         ],
         exception_handlers={
             QuandaryError: refuse,
