@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from quandary.desk.authority import Caller, require_may, require_plain
 from quandary.desk.reply import arguments_of
 from quandary.errors import NotFound, ParseError, Rejected
+from quandary.flows.wording import fenced
 from quandary.journal.entries import document_digest
 from quandary.model.asks import Ask, Attachment, Shape, tell_size
 from quandary.model.text import printable
@@ -152,10 +153,7 @@ def show_in_text(store: Store, run: str, ask: Ask) -> Ask:
         lines = data.decode().splitlines() if data else []
         text = "\n".join(lines[:SHOWN_LINES])
         if about.shape != "markdown" and text:
-            fence = "`" * 3
-            while fence in text:
-                fence += "`"
-            text = f"{fence}{'' if about.shape == 'text' else about.shape}\n{text}\n{fence}"
+            text = fenced(text, "" if about.shape == "text" else about.shape)
         more = len(lines) - SHOWN_LINES
         text += f"\n\n… {more} more lines; the browser shows them all." if more > 0 else ""
         blocks.append(f"**Attached: {about.name}** ({tell_size(about.size)})\n\n{text}".strip())

@@ -238,11 +238,10 @@ def find_final(text: str) -> str:
 @lru_cache(512)
 def find_known(text: str) -> str:
     """The words that say it, but for orders that merely are not known; for who reads it anyway."""
-    found = _strange(text) or _command(text)
-    for words in () if found else _readings(text):
-        said = _caught(words, orders=False) and _caught(_excuse(words), orders=False)
-        found = found or said
-    return found
+    if found := _strange(text) or _command(text):
+        return found
+    caught = (words for words in _readings(text) if _caught(words, orders=False))
+    return next(filter(None, (_caught(_excuse(words), orders=False) for words in caught)), "")
 
 
 @lru_cache(64)

@@ -131,6 +131,10 @@ def test_attachments_are_shown_in_place(world: World, shown: str) -> None:
         part["config.json"].get_by_text("deep").click()
         expect(part["config.json"].get_by_text("inner")).to_be_visible()
         expect(part["page.html"].get_by_text("hacked")).to_be_visible()
+        expect(part["chart.png"].get_by_role("img", name="chart.png")).to_be_visible()
+        paper = page.locator(".attached", has_text="paper.pdf")
+        expect(paper.get_by_role("link", name="The whole file")).to_be_visible()
+        expect(paper.locator(".remarks")).to_have_count(0)  # it is a link, and has no lines
         files = part["change.diff"].locator("details")
         assert files.evaluate_all("all => all.map((one) => one.open)") == [True, False]
         gone, came = places(files.first)
