@@ -360,6 +360,23 @@ def test_the_bar_that_sends_covers_no_box_and_no_message_covers_it(
         assert not (across and down)
 
 
+def test_no_key_answers_a_question_that_is_not_shown(world: World) -> None:
+    """Where there is room for the list alone, keys are for the list; wider, they are for both."""
+    world.clear()
+    run = world.site.ask("Login", fields=["replicas: integer = 3"]).run
+    with world.person(viewport={"width": 768, "height": 900}) as page:
+        page.goto("/")
+        expect(page.locator("#pane")).to_be_hidden()
+        for key in ("1", "Enter", ";", "=", "e", "Enter"):
+            page.keyboard.press(key)
+        expect(page.locator("main:not([aria-busy])")).to_have_count(1)
+        assert runs.look(world.site.store, run).n == 2
+        page.set_viewport_size({"width": 1280, "height": 800})
+        expect(page.locator("input:checked")).to_have_count(0)
+        choose_and_send(page, "1", "Enter")
+    assert world.result(run) == ["OK"]
+
+
 def test_the_login_says_how_somebody_gets_a_token(world: World) -> None:
     """Whoever has neither code nor token reads whom to ask, and what they do."""
     with world.context() as context:

@@ -254,7 +254,7 @@ const picks = (set) => each(set, "input[type=radio], input[type=checkbox]");
 const words = (set) => set.querySelector("[data-words]");
 const other = (set) => set.querySelector(".other input[type=radio], .other input[type=checkbox]");
 const answered = (set) => picks(set).some((one) => one.checked) || words(set).value.trim() !== "";
-const sets = () => each(document, "[data-ask] fieldset");
+const sets = () => each(document, "[data-ask] fieldset").filter((one) => one.checkVisibility()); // nobody answers unseen
 const current = () => document.activeElement?.closest?.("fieldset")
   || sets().find((set) => !answered(set)) || sets()[0];
 
@@ -263,7 +263,7 @@ const LINES = "<kbd>Enter</kbd> begins a line <kbd>Ctrl</kbd>+<kbd>Enter</kbd> s
 
 function prepare(form) {
   form.querySelector("[data-hint]").innerHTML = HINT;
-  for (const set of sets()) {
+  for (const set of each(form, "fieldset")) {
     restore(set);
     const box = words(set);
     let due = 0;
@@ -465,11 +465,11 @@ function command(key) { // keys that mean the same on every page; these letters 
   else if (key === "Escape") return clear_search();
   else if (key === "j" || key === "k") step_row(key === "j" ? 1 : -1);
   else if (key === "u") undo();
-  else if (key === "e" && find("[data-snooze]")) {
+  else if (key === "e" && find("[data-snooze]")?.checkVisibility()) {
     find("[data-snooze]").open = true;
     find("[data-snooze] button").focus();
   } else if (key === "x" && find(".tick")) select_row();
-  else if (key === "=" && find(".fields")) find(".fields [data-field]").focus();
+  else if (key === "=" && find(".fields")?.checkVisibility()) find(".fields [data-field]").focus();
   else if (key === ";" && sets().length) { // on lines where there are some, else on the question
     const box = find(".remarks textarea") || current().querySelector(".remark textarea");
     box.closest("details").open = true;
