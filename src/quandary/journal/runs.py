@@ -104,8 +104,7 @@ EXPIRED = "nobody answered until"
 """Begins the reason of a run that was withdrawn because its time was up; the moment follows."""
 LONGEST_UNSEEN = 1.0
 """Seconds after which whoever waits for a run looks at it although nothing was written."""
-SHORT = 16
-"""A run of so few entries is read all at once."""
+SHORT = 16  # a run of so few entries is read all at once
 ANEW = "The step is tried anew; what came of it so far is kept and no longer counts."
 ONCE_MORE = "It resumes with as much once more as it was allowed when it began."
 
@@ -142,8 +141,8 @@ class OpenRun:
     @cached_property
     def state(self) -> State:
         """Where the run stands, as its journal shows it; of a short run, all is read at once."""
-        short = self.entries if self.row.n <= SHORT else None
-        return look_at(self.store, self.row, entries=short or vars(self).get("entries"))
+        entries = self.entries if self.row.n <= SHORT else vars(self).get("entries")
+        return look_at(self.store, self.row, entries=entries)
 
     @cached_property
     def progress(self) -> Progress:

@@ -765,6 +765,15 @@ def test_a_long_question_is_kept_in_no_memory(site: Site) -> None:
     assert (len(inbox._read), len(inbox._lists), len(pages._panes)) == kept
 
 
+def test_a_question_with_attachments_is_laid_out_each_time(site: Site) -> None:
+    """What is shown beside them may be pruned with the run that it comes from."""
+    kept = len(pages._panes)
+    site.ask("Login", attach=[{"name": "plan.md", "text": "# Plan"}])
+    with site.visitor() as visitor:
+        assert "plan.md" in visitor.get("/").text
+    assert len(pages._panes) == kept
+
+
 def test_a_question_that_was_laid_out_before_comes_with_a_new_token(site: Site) -> None:
     """It is laid out anew for somebody else, and when something happens to it."""
     run = site.ask("Login").run

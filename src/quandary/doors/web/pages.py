@@ -30,6 +30,7 @@ from quandary.desk.begin import digest_of
 from quandary.desk.phases import FLOWS
 from quandary.desk.state import conceal, conceal_files, look
 from quandary.desk.walks import NOT_RESUMED
+from quandary.doors.web import run_pages
 from quandary.doors.web.access import (
     Fields,
     Page,
@@ -67,19 +68,6 @@ from quandary.doors.web.inbox import (
     tidy,
 )
 from quandary.doors.web.metrics import MOST_QUESTIONS, find_figures
-from quandary.doors.web.run_pages import (
-    LONGEST_TEXT,
-    Line,
-    changeable,
-    given,
-    is_under_way,
-    lines,
-    read_fields,
-    resumption,
-    sheet,
-    show_question,
-    tell_run,
-)
 from quandary.errors import (
     AlreadyAnswered,
     NotFound,
@@ -102,8 +90,7 @@ if TYPE_CHECKING:
 
     from quandary.journal.store import Run
 
-    Typed = tuple[Fields, dict[int, str]]
-    """What was typed and could not stand, and what is wrong with it."""
+    Typed = tuple[Fields, dict[int, str]]  # what could not stand, and what is wrong with it
 
 
 class Drawn(NamedTuple):
@@ -113,7 +100,7 @@ class Drawn(NamedTuple):
     problems: Sequence[tuple[str, str]]
     name: str = ""
     trigger: str = ""
-    lines: Sequence[Line] = ()
+    lines: Sequence[run_pages.Line] = ()
 
 
 def list_trees(caller: Caller) -> Iterator[Drawn]:
@@ -138,7 +125,7 @@ def list_trees(caller: Caller) -> Iterator[Drawn]:
             for tree in (tree for tree in document.trees if not tree.fenced):
                 # Those of several trees of one name stand at the first of them.
                 found = problems.pop(short_name(tree), [])
-                yield Drawn(shown, found, tree.name, tree.trigger, lines(tree))
+                yield Drawn(shown, found, tree.name, tree.trigger, run_pages.lines(tree))
 
 
 Key = Annotated[str, QueryParameter(max_length=1_000)]
@@ -235,7 +222,8 @@ def run_page(
 
 def keep_pane(request: Visit, site: Site, chosen: Row, wanted: Wanted) -> Markup:
     """The question of a row of the inbox, laid out once for as long as nothing happens to it, and
-    sent with a new token each time. What files say too, or who is at work, is laid out each time.
+    sent with a new token each time. What files, attachments or those at work say too is laid out
+    each time.
     """
     row, mark = chosen.run, site.keys.form_mark(site.visitor(request).session)
     key = (site.caller(request), mark, wanted, row.head, row.project, chosen.one_way)
@@ -243,9 +231,10 @@ def keep_pane(request: Visit, site: Site, chosen: Row, wanted: Wanted) -> Markup
         return Markup(kept[1].replace(kept[0], secrets.token_urlsafe(16)))  # noqa: S704 - it was
     told = _tell_run(request, site.at_a_glance, row, wanted, ({}, {}), chosen)
     pane = fill(request, site, "pane", **told)
-    if row.flow not in ("walk", *FLOWS) and len(chosen.words) <= LARGE:
+    attached, token = told["question"]["attached"], told["question"]["token"]
+    if row.flow not in ("walk", *FLOWS) and len(chosen.words) <= LARGE and not attached:
         tidy(_panes, MOST_PANES)
-        _panes[key] = told["question"]["token"], pane
+        _panes[key] = token, pane
     return pane
 
 
@@ -256,7 +245,7 @@ def _tell_run(
     caller, store = site.caller(visit), site.store
     entries = store.entries(row.id, upto=row.n)
     state = conceal(store, caller, look_at(store, row, entries=entries))
-    going = resumption(site, row, state, entries)
+    going = run_pages.resumption(site, row, state, entries)
     began = entries[0].read() if entries else None
     arguments = entries[0].read_matter().arguments or {} if entries else {}
     beginning = (began, arguments) if isinstance(began, Began) else None
@@ -273,12 +262,12 @@ def _tell_run(
         "going": going,
         "may_drive": may(caller, "start agents"),
         "troubles": [note.text for note in state.notes if note.kind == NOT_RESUMED],
-        "answers": changeable(row, entries),
+        "answers": run_pages.changeable(row, entries),
         "state": state,
         "row": row,
-        "question": show_question(store, state, *typed, beginning, entries),
+        "question": run_pages.show_question(store, state, *typed, beginning, entries),
         "problem": "",
-        **tell_run(store, state, entries, under_way=going is not None and going.under_way),
+        **run_pages.tell_run(store, state, entries, under_way=bool(going and going.under_way)),
     }
 
 
@@ -299,7 +288,7 @@ def answer(request: Visit, site: Site, run: str, fields: Fields) -> Page | Redir
             if token and replies.repeat(site.store, caller, run, token, sent) is not None:
                 return onward(request, site, [run], stays=state.ask is not None)  # sent twice
         return shown(f"{sentence(replies.already(state, to))} {NOT_RECORDED}", 409)
-    reply, problems = read_fields(state.ask, fields)
+    reply, problems = run_pages.read_fields(state.ask, fields)
     if problems or not reply.answers:
         problem = FIX if problems else "Nothing was chosen. The question still waits."
         return shown(problem, 422, fields, problems)
@@ -363,7 +352,7 @@ def resume(request: Visit, site: Site, run: str, _: Fields) -> None:
 
 def withdraw(request: Visit, site: Site, run: str, fields: Fields) -> Page | None:
     why = one(fields, "why").strip()
-    if not why or len(why) > LONGEST_TEXT:
+    if not why or len(why) > run_pages.LONGEST_TEXT:
         return run_page(request, site, run, "Give a short reason for withdrawing the run.", 422)
     replies.withdraw(site.store, site.caller(request), run, why)
     return None
@@ -380,20 +369,20 @@ async def amend_form(request: Visit, site: TheSite, run: RunId, to: Key) -> Page
 def amend(request: Visit, site: Site, run: str, fields: Fields) -> Page | None:
     found = _standing(site, run, one(fields, "to"))
     why, caller = one(fields, "why").strip(), site.caller(request)
-    reply, problems = read_fields(replace(found.ask, questions=(found.question,)), fields)
+    reply, problems = run_pages.read_fields(replace(found.ask, questions=(found.question,)), fields)
     problem, status = "", 422
     if not may(caller, "amend"):
         problem, status = "Only a person can change an answer: log in first.", 403
-    elif one(fields, "seen") != given(found)["seen"]:
+    elif one(fields, "seen") != run_pages.given(found)["seen"]:
         problem, status = "Somebody else has changed this answer. Check it again.", 409
-    elif is_under_way(site, run):
+    elif run_pages.is_under_way(site, run):
         problem = "Agents are at work on this run. Change the answer when they are done."
         status = 409
     elif problems:
         problem = FIX
     elif not reply.answers:
         problem = "Nothing was chosen. The answer stays as it is."
-    elif not why or len(why) > LONGEST_TEXT:
+    elif not why or len(why) > run_pages.LONGEST_TEXT:
         problem = "Give a short reason for the change."
     else:
         try:
@@ -433,9 +422,9 @@ def _show_amendment(
         "amend",
         status=status,
         run=run,
-        given=given(found),
+        given=run_pages.given(found),
         preamble=shown.preamble.text,
-        sheet=sheet(found.ask, 0, found.question, fields or {}, wrong),
+        sheet=run_pages.sheet(found.ask, 0, found.question, fields or {}, wrong),
         why=one(fields or {}, "why"),
         problem=problem,
         person=site.visitor(request).is_person,
@@ -590,7 +579,7 @@ def _show_together(
     wrong: dict[int, str] | None = None,
 ) -> Page:
     state = driver.look(site.store, rows[0].run.id)
-    question = show_question(site.store, state, fields or {}, wrong or {}) or {}
+    question = run_pages.show_question(site.store, state, fields or {}, wrong or {}) or {}
     question["sheets"][0]["where"] = f"The same answer for all {len(rows)}"
     status, wanted = 422 if problem else 200, read_wanted(request)
     values: dict[str, Any] = {"rows": rows, "question": question, "problem": problem}
@@ -605,7 +594,7 @@ def answer_together(request: Visit, site: Site, fields: Fields) -> Page | Redire
     done: list[str] = []
     for row in rows:
         assert row.ask is not None  # noqa: S101 - what cannot be read is not like any other
-        reply, problems = read_fields(row.ask, fields)
+        reply, problems = run_pages.read_fields(row.ask, fields)
         shown = {choice.code for choice in row.ask.questions[0].choices}
         if problems or not reply.answers or not shown.issuperset(reply.answers[0].picked):
             problem = FIX if problems else "Choose among the options that are shown."
