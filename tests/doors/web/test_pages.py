@@ -7,6 +7,7 @@ import json
 import re
 import time
 from contextlib import closing, contextmanager
+from copy import copy
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 from unicodedata import category
@@ -36,6 +37,9 @@ from sites import PAGE, TAGS, Site, hidden, send
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from httpx import Response
+    from litestar.testing import TestClient
 
     from quandary.journal.store import Store
 
@@ -237,6 +241,53 @@ def test_what_differs_behind_a_letter_is_not_answered_together(site: Site) -> No
         refused = visitor.get("/together", params={"run": [one, two]})
         allowed = visitor.get("/together", params={"run": [two, three]})
     assert (refused.status_code, allowed.status_code) == (409, 200)
+
+
+@pytest.mark.parametrize("date", ["", "soon", "2026-02-30", "0001-01-01"])
+@pytest.mark.parametrize("zone", ["", "Asia/Tokyo", "../passwd"])
+def test_a_date_that_no_clock_shows_is_refused(site: Site, date: str, zone: str) -> None:
+    """Also one whose morning lies before all dates there are."""
+    run = site.ask("Login").run
+    with site.person() as visitor:
+        form = hidden(visitor.get(f"/runs/{run}").text) | {"date": date, "zone": zone}
+        refused = visitor.post(f"/runs/{run}/snooze", data=form, headers=PAGE)
+    assert refused.status_code == 400
+    assert "is no date; write it like" in refused.text
+
+
+def undo_all(visitor: TestClient[Any], *runs: str) -> Response:
+    """Send what a notice of several answers sends."""
+    form = {"mark": hidden(visitor.get("/").text)["mark"], "run": runs}
+    return visitor.post("/together/undo", data=form, headers=PAGE, follow_redirects=False)
+
+
+def test_what_is_not_undone_together_is_counted_and_hides_no_other(site: Site) -> None:
+    """The rest is taken back all the same, and of a run that is named twice one answer."""
+    asked = [site.ask(title).run for title in ("API", "Docs", "Site")]
+    reply = Reply((Answer("1:", picked=("OK",)),))
+    for run in asked:
+        driver.advance(site.store, run, reply, who="person", through="web")
+    driver.hand_over(site.store, asked[0], who="agent", through="command")
+    with site.person() as visitor:
+        refused = undo_all(visitor, *asked, asked[2])
+    assert refused.status_code == 409
+    assert "has it already" in refused.text
+    assert "2 of 3 were undone." in refused.text
+    states = [driver.look(site.store, run).status for run in asked]
+    assert states == ["done", "waiting", "waiting"]
+
+
+def test_undoing_together_shows_nobody_a_run_of_another_project(site: Site) -> None:
+    """Whoever may not see it is told that there is none, as anywhere else."""
+    other = copy(site)
+    other.folder = site.folder / "bank"
+    (other.folder / ".quandary").mkdir(parents=True)
+    vault, own = other.ask("Vault").run, site.ask("Login").run
+    with site.visitor(**PAGE) as visitor:
+        refused = undo_all(visitor, vault)
+        assert undo_all(visitor, own).status_code == 403
+    assert refused.status_code == 404
+    assert "Vault" not in refused.text
 
 
 def test_values_are_never_answered_together(site: Site) -> None:

@@ -337,13 +337,12 @@ def read_moment(until: str, date: str, zone: str = "") -> datetime:
     where = None
     with suppress(KeyError, ValueError, OSError):
         where = ZoneInfo(zone)
-    day = now().astimezone(where).date() + timedelta(days=1)
-    if until != "tomorrow":
-        try:
-            day = datetime.fromisoformat(date).date()
-        except ValueError:
-            raise QuandaryError(f"{date[:20]!a} is no date; write it like {day}") from None
-    return datetime.combine(day, MORNING, where).astimezone()
+    tomorrow = now().astimezone(where).date() + timedelta(days=1)
+    try:
+        day = tomorrow if until == "tomorrow" else datetime.fromisoformat(date).date()
+        return datetime.combine(day, MORNING, where).astimezone()
+    except (ValueError, OverflowError):
+        raise QuandaryError(f"{date[:20]!a} is no date; write it like {tomorrow}") from None
 
 
 def resume(request: Visit, site: Site, run: str, _: Fields) -> None:
@@ -613,14 +612,18 @@ def answer_together(request: Visit, site: Site, fields: Fields) -> Page | Redire
 
 
 def undo_together(request: Visit, site: Site, fields: Fields) -> Page | Redirect:
-    """Take back what was answered in several runs at once."""
-    names = fields.get("run", [])
+    """Take back what was answered in several runs at once, and say of how many that was done."""
+    names = dict.fromkeys(site.find_run(request, name) for name in fields.get("run", []))
+    kept: dict[str, QuandaryError] = {}
     for name in names:
         try:
-            replies.undo(site.store, site.caller(request), site.find_run(request, name))
-        except QuandaryError as refused:
-            return run_page(request, site, name, sentence(refused), refused.http)
-    return Redirect(read_wanted(request).link(f"/runs/{names[0]}" if names else "/"))
+            replies.undo(site.store, site.caller(request), name)
+        except QuandaryError as error:
+            kept[name] = error
+    for name, refused in kept.items():
+        told = f"{sentence(refused)} {len(names) - len(kept)} of {len(names)} were undone."
+        return run_page(request, site, name, told, refused.http)
+    return Redirect(read_wanted(request).link(f"/runs/{next(iter(names))}" if names else "/"))
 
 
 PAGES = [inbox, one_run, amend_form, attachment, *map(_on_form, _FORMS)]
