@@ -131,6 +131,20 @@ def test_what_is_counted_as_it_comes_is_the_same(store: Store) -> None:
     assert not list(Following(store, "elsewhere").news())
 
 
+def test_an_answer_that_was_undone_is_counted_no_more(store: Store) -> None:
+    """Its question waits again, and what is answered then counts; also where the run had ended."""
+    following, sums = Following(store), Sums()
+    state = reply(store, begin(store, 2), "LOW", "MID")
+    assert state.status == "done"
+    for codes in (None, ("HIG", "LOW"), None):
+        for sign, one in following.news():
+            sums.count(one, sign)
+        assert sums.summarize() == statistics(store)
+        state = reply(store, state, *codes) if codes else runs.undo(store, state.run, **PERSON)
+        kept = (one for one in occasions(store) if one.answered)
+        assert sorted(one.answer for one in kept) == ([("Loud",), ("Quiet",)] if codes else [])
+
+
 @pytest.mark.parametrize(("yes", "answer"), [("YES", "Quiet"), ("NO", "hush it"), ("", "As now")])
 def test_a_reply_that_an_agent_read_is_counted_once(store: Store, yes: str, answer: str) -> None:
     """With what the person confirms; the other answers of its batch count as they are."""

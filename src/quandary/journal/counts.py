@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,12 +21,12 @@ from quandary.journal import chance
 from quandary.journal.chance import stamp
 from quandary.journal.entries import (
     Answered,
-    AnyBody,
     Asked,
     Began,
     Called,
     Ended,
     Entry,
+    Noted,
     Returned,
     kind_of,
     read_body,
@@ -35,7 +36,7 @@ from quandary.model.one_way import one_way
 
 if TYPE_CHECKING:
     from quandary.journal.store import Store, Watch
-    from quandary.model.asks import Answer, Ask, Question
+    from quandary.model.asks import Answer, Question
 
 PAGE = 5000
 SETTLED = 5
@@ -104,18 +105,16 @@ class Following:
         while page := self._store.history(after=self._seen, limit=PAGE):
             for entry in page:
                 self._seen = entry.seq
-                try:
-                    body = entry.read()
-                    ask = entry.read_matter().ask if isinstance(body, Asked) else None
-                except (msgspec.DecodeError, UnicodeDecodeError):
-                    continue  # `verify` reports it
-                yield from self._follow(entry, body, ask)
+                yield from self._follow(entry)
             watch(self._seen, self._store.newest(), "entries read")
 
-    def _follow(
-        self, entry: Entry, body: AnyBody, ask: Ask | None
-    ) -> Iterator[tuple[int, Occasion]]:
+    def _follow(self, entry: Entry) -> Iterator[tuple[int, Occasion]]:
         run = entry.run
+        try:
+            body = entry.read()
+            ask = entry.read_matter().ask if isinstance(body, Asked) else None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return  # `verify` reports it
         if isinstance(body, Began):
             self._projects[run] = body.project
         elif ask is not None and self._project in (None, self._projects.get(run)):
@@ -143,10 +142,26 @@ class Following:
                     )
                     self._answered.setdefault(run, []).append((question.item, found))
                     yield 1, found
+        elif isinstance(body, Noted) and body.takes_back:
+            yield from ((-1, found) for found in self._find_taken_back(entry, body.takes_back))
         elif isinstance(body, Ended):
             self._answered.pop(run, None)
             if body.status != "withdrawn":  # of that one, a host may still report the answer
                 self._waiting.pop(run, None)
+
+    def _find_taken_back(self, note: Entry, keys: Sequence[str]) -> list[Occasion]:
+        """What was answered to these Asks before a note that takes it back."""
+        before, found, taken = (
+            Following(self._store, self._project),
+            dict[str, Occasion](),
+            set[str](),
+        )
+        for entry in self._store.entries(note.run, upto=note.n - 1):
+            found |= {one.key: one for sign, one in before._follow(entry) if sign > 0}
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                ask = entry.read_matter().ask
+                taken |= {q.key for q in ask.questions} if ask and ask.key in keys else set()
+        return [one for key, one in found.items() if key in taken and one.answered]
 
 
 def _shown(question: Question, run: str, project: str, asked: str) -> Occasion:
