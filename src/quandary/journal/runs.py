@@ -75,7 +75,7 @@ from quandary.journal.progress import (
     way_back,
 )
 from quandary.journal.store import Last, Moved, Run, State, Store, Taken
-from quandary.model.asks import MARK, Answer, Ask, Note, Outcome, Reply
+from quandary.model.asks import BACK, MARK, Answer, Ask, Note, Outcome, Reply
 from quandary.model.calls import Do, Done, Output
 
 if TYPE_CHECKING:
@@ -813,6 +813,8 @@ def _record(
             if key not in asked:
                 raise _already(row, key)
         require_fit(request, response)
+        if row.flow == "question" and any(BACK in answer.picked for answer in response.answers):
+            raise Rejected("a host's question has nothing before it; the question still waits")
         require_person(request, response, writer.source)
         writer.answer(response, request.key, **sent)
         handle.take(request, _by(writer.source, response))

@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import program
+from quandary.desk import reply as replies
+from quandary.desk.authority import Caller
 from quandary.doors import hosts
 from quandary.doors.hosts import hooks
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError, Rejected
@@ -273,6 +275,16 @@ def test_other_left_blank_is_no_answer(store: SqliteStore) -> None:
     (state,) = asked.states()
     answer(store, state)
     assert asked.said() is None
+
+
+def test_a_hosts_question_has_nothing_to_turn_back_to(store: SqliteStore) -> None:
+    """Whoever types `<` is told so, and can still answer."""
+    asked = Asked(store, call(question()))
+    (state,) = asked.states()
+    with pytest.raises(Rejected, match="nothing before it; the question still waits"):
+        replies.reply(store, Caller("person", "terminal"), state.run, "<", None)
+    answer(store, state, "B")
+    assert asked.updated()["answers"] == {LEVEL: "Debug"}
 
 
 # -- too late --------------------------------------------------------------------------------------
