@@ -246,6 +246,21 @@ def test_the_header_stays_where_one_question_is_asked_again() -> None:
     assert "╭─ 1" not in press(asking(question(1), one)).text
 
 
+def test_the_header_is_shown_where_there_is_no_room_for_a_frame() -> None:
+    """A narrow box says which item it asks about, too."""
+    seen = press(asking(question(2)), size=(44, 30))
+    assert any(line.strip() == "1.2. Data Model" for line in seen.lines), seen.text
+
+
+def test_the_legend_is_always_shown() -> None:
+    """What can be typed besides the choices stands below them."""
+    ask = asking()
+    hints = "Blank shows more | Q: asks something | ? explains"
+    ask = replace(ask, preamble=replace(ask.preamble, hints=hints))
+    for keys in ([], ["/", "x"]):
+        assert f"Try: {hints}" in press(ask, *keys).text
+
+
 def test_branches_end_in_dots_and_codes_and_descriptions_are_shown() -> None:
     """A choice says that more is to come, what its code is and what it means."""
     text = press(asking()).text
@@ -446,6 +461,20 @@ def test_what_is_pasted_comes_in_whole_on_one_line() -> None:
     pasted = events.Paste("first\nsecond\x1b[2J\n")
     for seen in play(asking(), [pasted], ["/", pasted]):
         assert seen.drafts[0].words == "first second\\x1b[2J"
+
+
+def test_an_enter_that_comes_with_the_words_before_it_is_not_lost() -> None:
+    """A line may be opened, filled and sent before the screen has caught up."""
+    box = Held(asking())
+
+    async def run() -> None:
+        async with box.run_test() as pilot:
+            for key in ("/", "x", "y", "enter"):
+                box.post_message(pressed(key))
+            await settled(pilot, 12)
+
+    asyncio.run(run())
+    assert box.returned == Reply((Answer("1.1:", text="xy", raw="xy"),))
 
 
 def test_a_second_enter_on_the_other_line_picks_nothing() -> None:

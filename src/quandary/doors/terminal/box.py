@@ -97,7 +97,7 @@ class Box(App[Reply | Outcome]):
                         yield Static(id="other-mark", classes="mark")
                         yield Line(id="words", select_on_focus=False)
                     yield Static(id="preview")
-                    yield Static(id="extras")
+                    yield Static(id="legend")
                     yield Vertical(id="fields")
                     with Horizontal(id="beside", classes="line"):
                         yield Static("    Comment: ", classes="mark")
@@ -210,7 +210,7 @@ class Box(App[Reply | Outcome]):
         self.query_one("#strip").display = len(self.drafts) > 1 and not self.helping
         alone = draft.question.header if draft is not None and len(self.drafts) == 1 else ""
         self.query_one("#frame").border_title = Content(printable(alone)) if alone else None
-        for name in ("#text", "#choices", "#other", "#preview", "#extras", "#fields"):
+        for name in ("#text", "#choices", "#other", "#preview", "#legend", "#fields"):
             self.query_one(name).display = asking
         commenting = self.focused is not None and self.focused.id == "comment"
         commented = draft is not None and bool(draft.comment)
@@ -236,7 +236,8 @@ class Box(App[Reply | Outcome]):
             static.update(content, layout=drawn is None or _room(drawn) != _room(content))
 
     def _paint_question(self, draft: Draft) -> None:
-        self._draw("#text", paint_question(draft.question))
+        unframed = self.narrow and len(self.drafts) == 1
+        self._draw("#text", paint_question(draft.question, headed=unframed))
         for number, row in enumerate(self.query(".row").results(Horizontal)):
             mark, said = row.query(Static).results(Static)
             self._draw(mark, paint_mark(draft, number))
@@ -246,10 +247,9 @@ class Box(App[Reply | Outcome]):
         preview = draft.preview() if draft.on_other or draft.words else ""
         self._draw("#preview", Content.styled(printable(preview), "italic"))
         self.query_one("#preview").display = bool(preview)
-        extras = draft.question.extras
-        if extras:
-            self._draw("#extras", paint_extras(draft.question, self._width))
-        self.query_one("#extras").display = bool(extras)
+        legend = paint_legend(draft.question, self.ask.preamble.hints, self._width)
+        self._draw("#legend", legend)
+        self.query_one("#legend").display = bool(legend)
 
     def _keys(self) -> str:
         if self.helping:
@@ -326,6 +326,8 @@ class Box(App[Reply | Outcome]):
             return
         if event.is_printable and event.character:
             line.insert_text_at_cursor(event.character)
+        elif event.key == "enter":
+            await self.submit(line)
         elif event.key in ("escape", "up", "down"):
             if line in self._fields:
                 self._move_field(line, {"up": -1, "down": 1}.get(event.key, 0))
@@ -567,9 +569,10 @@ def _flow(parts: list[Content], width: int) -> Content:
     return Content("\n").join(rows)
 
 
-def paint_question(asked: Question) -> Content:
-    """The question, and whether one or several can be chosen."""
-    parts = [Content(printable(asked.text))]
+def paint_question(asked: Question, *, headed: bool) -> Content:
+    """The question, below its header where no frame bears it, and whether to choose several."""
+    parts = [Content.styled(printable(asked.header), "not bold")] if headed else []
+    parts.append(Content(printable(asked.text)))
     if asked.multi:
         parts.append(Content.styled("You can choose several.", "not bold dim"))
     return Content("\n").join(parts)
@@ -605,11 +608,12 @@ def paint_choice(draft: Draft, row: int) -> Content:
     return Content("\n").join([label, Content.styled(printable(shown.description), "dim")])
 
 
-def paint_extras(asked: Question, width: int) -> Content:
-    """The extras as buttons, each pressed with its letter."""
+def paint_legend(asked: Question, hints: str, width: int) -> Content:
+    """The extras as buttons, each pressed with its letter, and what else can be typed."""
     parts = (printable(label).partition(" ") for label in extra_labels(asked))
     buttons = [Content.assemble((f" {key.strip(':')} ", "reverse"), f" {t}") for key, _, t in parts]
-    return _flow(buttons, width)
+    rows = [_flow(buttons, width)] if buttons else []
+    return Content("\n").join([*rows, *([Content.styled(f"Try: {hints}", "dim")] if hints else [])])
 
 
 def paint_review(drafts: Sequence[Draft]) -> Content:
