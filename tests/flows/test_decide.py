@@ -1027,19 +1027,32 @@ def test_a_run_that_began_before_still_opens() -> None:
     assert ask.questions[0].choices[0].label == "Deploy {service} now"
 
 
+@pytest.mark.parametrize("called", ["Clear the TODO list", "TBD", "About [topic]", "{topic}"])
+def test_unfilled_titles_and_labels_are_refused(called: str) -> None:
+    """A person would see them; in backticks they are meant as they stand."""
+    for item in (Item("1", "x", called), Item("1", called, "x")):
+        with pytest.raises(ContextRequired, match="of item 1 still says"):
+            decide(tree(STEP), [item], context=CONTEXT)
+    quoted = Item("1", "x", f"Clear `{called}`")
+    ask = next(decide(tree(STEP), [quoted], context=CONTEXT))
+    assert isinstance(ask, Ask)
+    assert quoted.title in ask.questions[0].text
+
+
 @pytest.mark.parametrize("title", ["Clear the TODO list", "TBD", "Keep [draft] tags"])
-def test_a_title_is_what_the_item_is_called(title: str) -> None:
-    """Something is asked about it, however much it looks like a slot."""
-    ask = next(decide(tree(STEP), [Item("1", "x", title)], context=CONTEXT))
+def test_a_title_of_a_run_that_began_before_is_shown(title: str) -> None:
+    """It was let through then."""
+    item = {"id": "1", "label": "x", "title": title}
+    terms = {"tree": msgspec.to_builtins(tree(STEP)), "context": CONTEXT, "items": [item]}
+    ask = next(start(terms))
     assert isinstance(ask, Ask)
     assert title in ask.questions[0].text
 
 
-@pytest.mark.parametrize("title", ["TODO", "topic", "Clear the TODO list"])
-def test_a_title_fills_no_other_slot(title: str) -> None:
+def test_a_title_fills_no_other_slot() -> None:
     """What nobody filled in beside it is refused all the same."""
     with pytest.raises(ContextRequired, match=r"\{topic\}"):
-        decide(tree(STEP), [Item("1", "x", title)], context=CONTEXT, question="{title}: {topic}?")
+        decide(tree(STEP), [Item("1", "x", "topic")], context=CONTEXT, question="{title}: {topic}?")
 
 
 @pytest.mark.parametrize("bad", ["", "x y", "1.", "a", "1//2", "1.b", "１", "É/1"])

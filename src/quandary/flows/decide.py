@@ -110,8 +110,7 @@ def decide(
 
 def require_slots_filled(terms: Terms) -> None:
     """Refuse to begin with a slot that nothing fills, wherever a person would see it. An item's
-    slots are its own: without items, nothing is called `{title}`. What an item is called may look
-    like anything else that waits to be filled in. A blank value fills nothing.
+    slots are its own: without items, nothing is called `{title}`. A blank value fills nothing.
     """
     _require_few(terms)
     tree, extras = terms.tree, terms.tree.extras if terms.extras is None else terms.extras
@@ -128,18 +127,18 @@ def require_slots_filled(terms: Terms) -> None:
     room = wording.Room()
     for given in terms.items or (None,):
         item = _fill_item(given, terms.values) if given else None
-        known, title = known_of(item, terms.values), item.title or item.label if item else ""
+        known = known_of(item, terms.values)
         asked = [
             (f"the question on item {item.id}", _template(terms, decision, item))
             for decision in tree.decisions
             if item is not None and wording.may_be_unfilled(_template(terms, decision, item))
         ]
+        if item is not None:
+            wording.require_filled(item.label, f"the label of item {item.id}")
+            wording.require_filled(item.title, f"the title of item {item.id}")
         for where, text in (*doubtful, *asked):
             filled = room.take(wording.fill(text, known, blanks=False))
-            wording.require_filled(filled, where, title)
-        if item is not None:
-            wording.require_slots(item.label, f"the label of item {item.id}")
-            wording.require_slots(item.title, f"the title of item {item.id}")
+            wording.require_filled(filled, where)
 
 
 def _require_few(terms: Terms) -> None:

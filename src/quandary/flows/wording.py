@@ -114,18 +114,15 @@ def summary(text: str) -> str:
 
 
 def require_filled(text: str, where: str, title: str = "") -> None:
-    """Refuse text that was never filled in, `{topic}`, `[topic]`, TODO, TBD, but for a title."""
+    """Refuse text that was never filled in, `{topic}`, `[topic]`, TODO, TBD, but for a title
+    that was let through when its run began.
+    """
     found = _unfilled(text)
     if found and title and _unfilled(title):
         found = _unfilled(text.replace(title, " "))
     if found:
-        raise ContextRequired(f"{where} still says {found}; fill it in before asking")
-
-
-def require_slots(text: str, where: str) -> None:
-    """Refuse text with a `{slot}` that nothing fills."""
-    if "{" in text and (found := _SLOT.search(re.sub(_CODE_OR_URL, " ", text))):
-        raise ContextRequired(f"{where} still says {found[0]}; fill it in before asking")
+        hint = "fill it in before asking, or write it in backticks"
+        raise ContextRequired(f"{where} still says {found}; {hint}")
 
 
 def find_slots(text: str) -> list[str]:
