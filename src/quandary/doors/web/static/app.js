@@ -469,7 +469,11 @@ function command(key) { // keys that mean the same on every page; these letters 
     find("[data-snooze]").open = true;
     find("[data-snooze] button").focus();
   } else if (key === "x" && find(".tick")) select_row();
-  else if (key === "=" && find(".fields")?.checkVisibility()) find(".fields [data-field]").focus();
+  else if (key === "=" && find(".fields")?.checkVisibility()) {
+    const field = find(".fields [data-field]");
+    field.focus();
+    field.select?.(); // what is typed takes the place of what was there
+  }
   else if (key === ";" && sets().length) { // on lines where there are some, else on the question
     const box = find(".remarks textarea") || current().querySelector(".remark textarea");
     box.closest("details").open = true;
