@@ -243,6 +243,43 @@ def test_what_differs_behind_a_letter_is_not_answered_together(site: Site) -> No
     assert (refused.status_code, allowed.status_code) == (409, 200)
 
 
+UPDATE = """\
+### ¶ASK_UPDATE
+Question: Shall we take {title}?
+## Decision: Update
+- [TAKE] Take it
+- [WAIT] Rework this step
+- [PIN] Stay where we are
+- [OTH] Other
+"""
+
+
+@pytest.mark.parametrize(
+    ("usual", "grave"),
+    [
+        ("Shall we take", "Shall I undeploy"),
+        ("Take it", "Seal the deal"),
+        ("Take it", "Reset the ledger"),
+        ("Take it", "Cancel his access"),
+        ("{title}", "{title}: move the robot arm"),
+        ("Take it\n", "Delete it\n  It is dropped for good\n"),
+    ],
+)
+def test_nothing_that_the_net_catches_is_answered_together(
+    site: Site, usual: str, grave: str
+) -> None:
+    """Neither by what it asks nor by what can be chosen; the form that comes is judged, too."""
+    text = UPDATE.replace(usual, grave)
+    plain = [site.ask(name, text=UPDATE).run for name in ("click 8", "msgspec 0.20")]
+    caught = [site.ask(name, text=text).run for name in ("click 8.3", "msgspec 0.20")]
+    with site.person() as visitor:
+        allowed, refused = (visitor.get("/together", params={"run": r}) for r in (plain, caught))
+        form = hidden(allowed.text) | {"run": [f"{run} 1:" for run in caught], "pick-0": "TAKE"}
+        sent = visitor.post("/together", data=form, headers=PAGE, follow_redirects=False)
+    assert [one.status_code for one in (allowed, refused, sent)] == [200, 409, 409]
+    assert {driver.look(site.store, run).status for run in caught} == {"waiting"}
+
+
 @pytest.mark.parametrize("date", ["", "soon", "2026-02-30", "0001-01-01"])
 @pytest.mark.parametrize("zone", ["", "Asia/Tokyo", "../passwd"])
 def test_a_date_that_no_clock_shows_is_refused(site: Site, date: str, zone: str) -> None:

@@ -38,7 +38,7 @@ from quandary.journal.entries import Began, Noted, read_body, read_matter, sha25
 from quandary.journal.history import SNOOZED, GivenAnswer, find_last_answer, given
 from quandary.journal.policy import is_registered_one_way
 from quandary.journal.store import Order, Run, Store, Waiting
-from quandary.model.one_way import find_final, find_known
+from quandary.model.one_way import find_final, find_known, one_way
 from quandary.model.requests import ONE_WAY
 from quandary.model.text import shorten
 from quandary.settings import Settings, read_settings
@@ -348,13 +348,25 @@ def _fits(row: Row, wanted: Wanted, words: Sequence[str]) -> bool:
 
 def _judge(row: Row, settings: Settings | None) -> Row:
     """A row that says whether what it asks about can be taken back. What is warned of stands alone,
-    and so does whatever else has words for it.
+    and so does whatever else the net of one-way words catches.
     """
     if row.ask is None:
         return row
     warns = is_one_way(settings, row.ask)
-    alone = warns or (row.same and any(map(find_known, _words_of(row.ask))))
+    alone = warns or (
+        row.same and (_is_caught(row.ask) or any(map(find_known, _words_of(row.ask))))
+    )
     return row._replace(one_way=warns, same="" if alone else row.same)
+
+
+def _is_caught(ask: Ask) -> bool:
+    """Whether the net catches what is asked of an item, which may have any name, its name, or what
+    can be chosen.
+    """
+    one = ask.questions[0]
+    asked = one.text.replace(one.title, "it") if one.title else one.text
+    choices = (f"{choice.label}. {choice.description}" for choice in one.choices)
+    return bool(one_way(one.id, f"{one.title}?", asked, *choices))
 
 
 def is_one_way(settings: Settings | None, ask: Ask) -> bool:
@@ -371,8 +383,8 @@ def _words_of(ask: Ask) -> Iterator[str]:
     for one in ask.questions:
         yield " › ".join((one.title, *tell_question(ask, one)))
         for choice in one.choices:
-            if choice.description not in DESCRIPTIONS.values():
-                yield f"{choice.label}. {choice.description}"
+            ours = choice.description in DESCRIPTIONS.values()
+            yield choice.label if ours else f"{choice.label}. {choice.description}"
 
 
 def settings_of(project: str) -> Settings | None:
