@@ -398,6 +398,7 @@ def test_host_and_tool_have_to_fit() -> None:
         "allow Bash git status",
         "allow Bash command=",
         "allow 'x",
+        "deny Bash command='\"'",
         "allow ,",
     ],
 )

@@ -225,14 +225,14 @@ def read_rule(name: str, text: object) -> Rule:
         raise ParseError(f"{what}; {FORM}")
     try:
         decision, tools, *rest = shlex.split(text)
+        pairs = [(key, value) for key, _, value in (word.partition("=") for word in rest)]
+        commands = tuple(tuple(shlex.split(value)) for key, value in pairs if key == "command")
     except ValueError:
         raise ParseError(f"{what}; {FORM}") from None
-    pairs = [(key, value) for key, _, value in (word.partition("=") for word in rest)]
     known = all(key in ("command", "path", "host") and value.strip() for key, value in pairs)
     if decision not in ("allow", "deny") or not all(tools.split(",")) or not known:
         raise ParseError(f"{what}; {FORM}")
     said = dict(pairs)
-    commands = tuple(tuple(shlex.split(value)) for key, value in pairs if key == "command")
     for words in commands if decision == "allow" else ():
         if _LAUNCHERS.fullmatch(words[0]) and (len(words) == 1 or words[-1][:1] == "-"):
             raise ParseError(f"{what}: {words[0]} runs anything; say what it may run")

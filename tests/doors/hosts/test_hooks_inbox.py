@@ -20,7 +20,7 @@ from quandary.desk import reply as replies
 from quandary.desk.authority import Caller
 from quandary.doors import hosts
 from quandary.doors.hosts import hooks
-from quandary.errors import AlreadyAnswered, ParseError, QuandaryError, Rejected
+from quandary.errors import AlreadyAnswered, ParseError, QuandaryError, Rejected, StoreError
 from quandary.journal import runs
 from quandary.journal.counts import occasions
 from quandary.journal.entries import Answered, Ended
@@ -314,6 +314,24 @@ def test_without_an_answer_the_host_shows_its_form(store: SqliteStore) -> None:
     (occasion,) = occasions(store)
     assert (occasion.answer, occasion.through) == (("Silent",), "hook")
     assert runs.look(store, state.run) == kept
+
+
+def test_a_call_that_is_asked_in_part_is_withdrawn(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the store fails before the last question is there, nobody answers for nothing."""
+    begin = hooks.begin_record
+
+    def fail(*given: Any, **more: Any) -> State:  # noqa: ANN401 - as they come
+        if store.runs():
+            raise StoreError("the disk is full")
+        return begin(*given, **more)
+
+    monkeypatch.setattr(hooks, "begin_record", fail)
+    both = heard(call(question(), question(PLACE, "Here", "There")))
+    with pytest.raises(StoreError):
+        hooks.ask_in_inbox(both, store, "/projects/shop", 20)
+    assert [row.status for row in store.runs()] == ["withdrawn"]
 
 
 def test_a_form_that_was_closed_leaves_the_record_withdrawn(store: SqliteStore) -> None:

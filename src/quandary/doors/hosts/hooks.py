@@ -438,11 +438,11 @@ def ask_in_inbox(call: ToolCall, store: Store, project: str, wait: float) -> dic
     expires = chance.now() + timedelta(seconds=wait + MARGIN)
     silent = f"nobody answered within {wait:g} seconds, so the host asked in its own form"
     with hosts.listen_to_host() as waits:
-        asks = [(one, make_ask(call, one, project)) for one in call.questions]
-        states = [
-            begin_record(store, call, one, project, ask=ask, expires=expires) for one, ask in asks
-        ]
+        states: list[State] = []
         try:
+            for one in call.questions:
+                ask = make_ask(call, one, project)
+                states.append(begin_record(store, call, one, project, ask=ask, expires=expires))
             states = hosts.wait(store, states, _is_open, until, waits)
         finally:
             why = silent if waits() else "the host no longer waits for it"
