@@ -145,6 +145,24 @@ def test_an_answer_that_was_undone_is_counted_no_more(store: Store) -> None:
         assert sorted(one.answer for one in kept) == ([("Loud",), ("Quiet",)] if codes else [])
 
 
+def test_an_undo_looks_once_at_what_was_before_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often somebody has changed their mind: not again at what each undo before it did."""
+    state, often, looked = begin(store), 8, list[str]()
+    for _ in range(often):
+        state = runs.undo(store, reply(store, state, "LOW").run, **PERSON)
+    read = store.entries
+
+    def look(run: str, **so: Any) -> Any:  # noqa: ANN401 - as it was
+        looked.append(run)
+        return read(run, **so)
+
+    monkeypatch.setattr(store, "entries", look)
+    assert not [one for one in occasions(store) if one.answered]
+    assert len(looked) == often
+
+
 @pytest.mark.parametrize(("yes", "answer"), [("YES", "Quiet"), ("NO", "hush it"), ("", "As now")])
 def test_a_reply_that_an_agent_read_is_counted_once(store: Store, yes: str, answer: str) -> None:
     """With what the person confirms; the other answers of its batch count as they are."""
