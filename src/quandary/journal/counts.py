@@ -151,12 +151,9 @@ class Following:
 
     def _find_taken_back(self, note: Entry, keys: Sequence[str]) -> list[Occasion]:
         """What was answered to these Asks before a note that takes it back."""
-        before, found, taken = (
-            Following(self._store, self._project),
-            dict[str, Occasion](),
-            set[str](),
-        )
-        for entry in self._store.entries(note.run, upto=note.n - 1):
+        before, found = Following(self._store, self._project), dict[str, Occasion]()
+        taken, entries = set[str](), self._store.entries(note.run, upto=note.n - 1)
+        for entry in (entry for entry in entries if entry.kind != "noted"):  # each follows others
             found |= {one.key: one for sign, one in before._follow(entry) if sign > 0}
             with suppress(msgspec.DecodeError, UnicodeDecodeError):
                 ask = entry.read_matter().ask
