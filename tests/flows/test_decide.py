@@ -532,6 +532,12 @@ def test_explain_comes_from_the_tree() -> None:
     assert "Chosen for other items so far: Step number 1: Leave it out" in asks[2].preamble.why
 
 
+def test_a_deep_explanation_goes_to_the_last_level() -> None:
+    """An Other within a branch leads somewhere, too."""
+    asks, _ = drive(decide(tree(STEP), items(1), context=CONTEXT), pick(prefix="deep"), pick("OK"))
+    assert "\n  - [OTH] Other\n    - [ASK] Ask its author: They know\n" in asks[1].preamble.why
+
+
 def test_a_question_without_an_advisor_is_kept() -> None:
     """`Q:` is noted with the item, and the question comes again."""
     asks, result = drive(

@@ -599,12 +599,13 @@ class Decider(Asking[Level]):
         return [replace(level, why="Back to the options before.")]
 
     def explain(self, place: Level, question: Question, *, deep: bool) -> str:
-        """The question, every option with its description, and (deep) what each leads to."""
+        """The question, every option with its description, and (deep) all that each leads to."""
         lines = [question.text, ""]
         for option in place.options:
             lines.append(_line(option))
             if deep:
-                lines += [f"  {_line(child)}" for child in option.options]
+                below = walk(option.options)
+                lines += [f"{'  ' * len(path)}{_line(child)}" for path, child in below]
             elif option.options:
                 lines.append(f"  leads to: {', '.join(child.label for child in option.options)}")
         if deep and place.item.context:
