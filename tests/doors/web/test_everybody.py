@@ -52,6 +52,17 @@ def list_places(world: World) -> list[str]:
     return [*inbox, *asked, *others, "/login", "/nowhere"]
 
 
+def test_no_word_is_broken_to_make_room(world: World) -> None:
+    """On a phone the line above a question takes two rows rather than a letter a row."""
+    run = world.site.ask("Login").run
+    with world.person(**PHONE) as page:
+        page.goto(f"/runs/{run}")
+        menu = page.locator("[data-snooze] summary")
+        for width in range(320, 460, 10):
+            page.set_viewport_size({"width": width, "height": 740})
+            assert menu.evaluate("one => one.getBoundingClientRect().height") < 50, width
+
+
 @pytest.mark.parametrize("device", [PHONE, ZOOMED], ids=["phone", "200 %"])
 def test_nothing_is_wider_than_the_screen(world: World, device: dict[str, Any]) -> None:
     """A small phone and 200 % zoom are enough for every page, even with a word without an end."""
