@@ -280,6 +280,27 @@ def test_nothing_that_the_net_catches_is_answered_together(
     assert {driver.look(site.store, run).status for run in caught} == {"waiting"}
 
 
+def test_what_is_answered_elsewhere_meanwhile_is_said_with_how_many_were_recorded(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The form cannot come again with a question that waits no longer."""
+    asked = [site.ask(title).run for title in ("API", "Docs")]
+    find, reply = pages.find_rows, Reply((Answer("1:", picked=("OK",)),))
+
+    def find_too_early(*given: Any) -> Any:  # noqa: ANN401 - as they come
+        rows = find(*given)
+        driver.advance(site.store, asked[1], reply, who="person", through="terminal")
+        return rows
+
+    with site.person() as visitor:
+        form = hidden(visitor.get("/together", params={"run": asked}).text)
+        monkeypatch.setattr(pages, "find_rows", find_too_early)
+        sent = form | {"run": [f"{run} 1:" for run in asked], "pick-0": "OK"}
+        refused = visitor.post("/together", data=sent, headers=PAGE)
+    assert refused.status_code == 409
+    assert "1 of 2 were recorded." in refused.text
+
+
 @pytest.mark.parametrize("date", ["", "soon", "2026-02-30", "0001-01-01"])
 @pytest.mark.parametrize("zone", ["", "Asia/Tokyo", "../passwd"])
 def test_a_date_that_no_clock_shows_is_refused(site: Site, date: str, zone: str) -> None:

@@ -578,7 +578,9 @@ def _show_together(
     wrong: dict[int, str] | None = None,
 ) -> Page:
     state = driver.look(site.store, rows[0].run.id)
-    question = run_pages.show_question(site.store, state, fields or {}, wrong or {}) or {}
+    question = run_pages.show_question(site.store, state, fields or {}, wrong or {})
+    if question is None:
+        raise Rejected(problem or "some of the selected questions no longer wait")
     question["sheets"][0]["where"] = f"The same answer for all {len(rows)}"
     status, wanted = 422 if problem else 200, read_wanted(request)
     values: dict[str, Any] = {"rows": rows, "question": question, "problem": problem}
