@@ -584,6 +584,15 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
+
+import msgspec
+from quandary.journal.progress import _completed
+
+kinds = [msgspec.Struct]
+for kind in kinds:
+    kinds += kind.__subclasses__()
+late = [k for k in kinds if k.__module__.startswith("quandary.") and k not in _completed]
+sys.exit(f"read into by threads before they were completed: {late}" if late else 0)
 """
 
 

@@ -383,6 +383,8 @@ def complete_types() -> None:
     with _COMPLETING:
         for flow in FLOWS:
             module_of(flow)
+        for late in ("agents", "trust"):  # which are loaded only where something is asked of them
+            import_module(f"quandary.settings.{late}")
         kinds: list[type[msgspec.Struct]] = [msgspec.Struct]
         for kind in kinds:
             kinds += kind.__subclasses__()
