@@ -157,16 +157,21 @@ def test_a_list_is_split(place: Place, mode: str) -> None:
     assert (told.data["result"]["include"], told.data["result"]["cut"]) == (["E1", "E3"], ["E2"])
 
 
-@ERAS
-def test_a_gate_is_passed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
-    """The choice moves the track; the history says that it came through an agent's client."""
+@pytest.fixture
+def track(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> tuple[Tried, Place, str]:
+    """A track in its first phase, where it is served, and its folder."""
     (tmp_path / "track").mkdir()
     tried = Tried(tmp_path / "track", capsys, monkeypatch)
     tried.stand("1: Plan")
-    place = Place(tmp_path, monkeypatch)
-    folder = str(tried.folder / "rel")
+    return tried, Place(tmp_path, monkeypatch), str(tried.folder / "rel")
+
+
+@ERAS
+def test_a_gate_is_passed(track: tuple[Tried, Place, str], mode: str) -> None:
+    """The choice moves the track; the history says that it came through an agent's client."""
+    tried, place, folder = track
     told = place.call(
         "gate", {"folder": folder, "proof": PLANNED}, Person({"answer_1": "PRC"}), mode
     )
@@ -178,14 +183,10 @@ def test_a_gate_is_passed(
 
 @ERAS
 def test_a_gate_without_its_proof_says_that_nothing_moved(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mode: str
+    track: tuple[Tried, Place, str], mode: str
 ) -> None:
     """The run is done and the track is not, which an agent has to know."""
-    (tmp_path / "track").mkdir()
-    tried = Tried(tmp_path / "track", capsys, monkeypatch)
-    tried.stand("1: Plan")
-    place = Place(tmp_path, monkeypatch)
-    folder = str(tried.folder / "rel")
+    tried, place, folder = track
     told = place.call("gate", {"folder": folder}, Person({"answer_1": "PRC"}), mode)
     assert told.data["result"]["missing"]
     assert told.then.startswith("Nothing moved:")
