@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from processes import children
 
 from quandary.agents.process import (
     MOST_ERRORS,
@@ -66,19 +68,13 @@ def alive(number: int) -> bool:
     return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
 
 
-def children() -> set[int]:
-    """Our own children, dead or alive."""
-    found = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    return {int(word) for path in found for word in path.read_text().split()}
-
-
 def descriptors() -> set[str]:
     """The files that we have open."""
-    return {
-        f"{name} {os.readlink(f'/proc/self/fd/{name}')}"
-        for name in os.listdir("/proc/self/fd")
-        if os.path.exists(f"/proc/self/fd/{name}")
-    }
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # the listing's own, or one that was closed meanwhile
+            found.add(f"{name} {os.readlink(f'/proc/self/fd/{name}')}")
+    return found
 
 
 @pytest.fixture(autouse=True)
