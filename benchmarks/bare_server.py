@@ -49,7 +49,7 @@ def main() -> None:
     bound = {name: [prepare(*one) for one in said] for name, (said, _) in given.items()}
 
     answers = {
-        name: msgspec.json.decode(text) for name, (_, text) in given.items() if name != "page"
+        name: msgspec.json.decode(text) for name, (_, text) in given.items() if text.startswith("{")
     }
 
     def run(name: str, named: str) -> None:
@@ -79,7 +79,12 @@ def main() -> None:
         run("page", "")
         return str(given["page"][1])
 
-    app = Litestar([ask, reply, page], openapi_config=None, logging_config=None)
+    @get("/joined", sync_to_thread=True, media_type=MediaType.HTML)
+    def joined() -> str:
+        run("joined", "")
+        return str(given["joined"][1])
+
+    app = Litestar([ask, reply, page, joined], openapi_config=None, logging_config=None)
     quiet: dict[str, Any] = {"log_config": None, "access_log": False, "ws": "none"}
     uvicorn.run(app, port=int(port), http="httptools", loop="asyncio", **quiet)
 

@@ -32,6 +32,8 @@ PROMPT = 14_212
 ITEMS = 100
 LONG = 5_000
 TIMES, LONG_TIMES = 21, 7
+Waiting = tuple[Path, dict[str, Any]]
+"""A store, and the state of the run in it."""
 CONTEXT = (
     "The plan for the spring release is written. Each point needs your word before work begins."
 )
@@ -41,7 +43,7 @@ def main() -> int:
     """Measure, print a table, and judge."""
     with tempfile.TemporaryDirectory(dir=Path(__file__).parent) as name:
         folder = Path(name)
-        rows = [*a_process(folder), a_long_run(folder), *a_hook(folder)]
+        rows = [*a_process(folder), *a_long_run(folder), *a_hook(folder)]
         return table([*rows, *a_move(folder), *a_decision(folder)])
 
 
@@ -66,24 +68,47 @@ def a_process(folder: Path) -> list[Row]:
     return rows
 
 
-def a_long_run(folder: Path) -> Row:
-    """The same for a run of many more answers, against the one of a hundred."""
-    made = {}
-    for items in (ITEMS, LONG):
-        place = folder / str(items)
-        place.mkdir()
-        made[items] = nearly_done(place, "text", items)
-    pairs = [
-        [one_of_each(folder, store, state, "OK")[0] for store, state in made.values()]
-        for _ in range(LONG_TIMES)
+def a_long_run(folder: Path) -> list[Row]:
+    """The same for a run of many more answers, against the one of a hundred: in its middle, and at
+    its end, where what came of every item is written. How much of that nobody can do without, a
+    bare program says.
+    """
+    first, last = ({n: waiting(folder, n, left) for n in (ITEMS, LONG)} for left in (0.5, 0.0))
+    few, many = replied(folder, first)
+    what = f"quandary reply in the middle of {LONG:,} items ({many * 1000:.0f} ms)"
+    middle = at_most(many / few, 1.5, f"{what}, against that of {ITEMS}")
+    few, many = replied(folder, last)
+    each = [[bare_reply(folder, *one) for one in last.values()] for _ in range(LONG_TIMES)]
+    further = statistics.median(more - less for less, more in each)
+    what = f"the last reply of all ({many * 1000:.0f} ms, {many / few:.2f} x that of {ITEMS})"
+    shown = f"the last of {ITEMS} and what a bare program takes longer ({further * 1000:.0f} ms)"
+    return [middle, at_most(many / (few + further), 1.5, f"{what}, against {shown}")]
+
+
+def waiting(folder: Path, items: int, left: float) -> Waiting:
+    """A run of so many items, of which a part is left."""
+    place = folder / f"{items}-{left}"
+    place.mkdir()
+    return nearly_done(place, "text", items, int(items * left))
+
+
+def replied(folder: Path, made: dict[int, Waiting]) -> list[float]:
+    """Seconds that a reply to each takes."""
+    taken = [
+        [one_of_each(folder, *one, "OK")[0] for one in made.values()] for _ in range(LONG_TIMES)
     ]
-    few, many = (statistics.median(taken) for taken in zip(*pairs, strict=True))
-    told = f"quandary reply after {LONG - 1:,} answers ({many * 1000:.0f} ms) against {ITEMS - 1}"
-    return at_most(many / few, 1.5, told)
+    return [statistics.median(times) for times in zip(*taken, strict=True)]
 
 
-def nearly_done(folder: Path, via: str, count: int = ITEMS) -> tuple[Path, dict[str, Any]]:
-    """A store with one run in it, which waits for its last reply."""
+def bare_reply(folder: Path, store: Path, state: dict[str, Any]) -> float:
+    """Seconds of a program that does no more than it must."""
+    program = str(Path(__file__).with_name("bare_reply.py"))
+    copy = copied(folder, store)
+    return timed(lambda: run(sys.executable, program, str(copy), state["run"]))
+
+
+def nearly_done(folder: Path, via: str, count: int = ITEMS, left: int = 0) -> Waiting:
+    """A store with one run in it, which waits for its last reply, or has some left behind it."""
     store, items, answers = (folder / f"{via}{ending}" for ending in (".db", ".items", ".answers"))
     listed = [
         {"id": str(n), "label": f"Step {n}", "title": f"Step number {n}", "context": CONTEXT}
@@ -92,11 +117,11 @@ def nearly_done(folder: Path, via: str, count: int = ITEMS) -> tuple[Path, dict[
     items.write_text(json.dumps(listed), encoding="utf-8")
     at_once = 4 if via == "relay" else 1
     approval = {"answers": [{"picked": ["OK"]}] * at_once}
-    answers.write_text(json.dumps([approval] * (count // at_once - 1)), encoding="utf-8")
+    answers.write_text(json.dumps([approval] * (count // at_once - 1 - left)), encoding="utf-8")
     state = quandary(
         store, *asking("plan-review"), "--via", via, "--items", items, "--answers", answers
     )
-    assert state["ask"]["keys"][-1] == f"{count}:"
+    assert state["ask"]["keys"][-1] == f"{count - left}:"
     return store, state
 
 
@@ -104,13 +129,18 @@ def one_of_each(
     folder: Path, store: Path, state: dict[str, Any], reply: str
 ) -> tuple[float, float]:
     """Seconds for the reply, on a copy of the store, and for the empty program."""
-    copy = Path(tempfile.mkdtemp(dir=folder), "copy.db")
-    with closing(sqlite3.connect(store)) as kept, closing(sqlite3.connect(copy)) as other:
-        kept.backup(other)
-    words = [*state["ask"]["reply_with"][1:], "--store", str(copy)]
+    words = [*state["ask"]["reply_with"][1:], "--store", str(copied(folder, store))]
     bare = timed(lambda: run(sys.executable, "-c", "pass"))
     ours = timed(lambda: run(PROGRAM, *words, stdin=reply))
     return ours, bare
+
+
+def copied(folder: Path, store: Path) -> Path:
+    """A store to write to."""
+    copy = Path(tempfile.mkdtemp(dir=folder), "copy.db")
+    with closing(sqlite3.connect(store)) as kept, closing(sqlite3.connect(copy)) as other:
+        kept.backup(other)
+    return copy
 
 
 def a_hook(folder: Path) -> list[Row]:

@@ -99,13 +99,17 @@ def shell(script: str, *words: str) -> Ended:
     return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
-def at_terminal(*words: str, typed: str = "", env: dict[str, str] | None = None) -> Ended:
+def at_terminal(
+    *words: str, typed: str = "", env: dict[str, str] | None = None, then: str = ""
+) -> Ended:
     """Have a person start the program at a terminal, which shows both of its streams as one."""
-    return type_at([*BY_A_PERSON, *words], typed, env)
+    return type_at([*BY_A_PERSON, *words], typed, env, then)
 
 
-def type_at(command: list[str], typed: str = "", env: dict[str, str] | None = None) -> Ended:
-    """Start something at a terminal, and type."""
+def type_at(
+    command: list[str], typed: str = "", env: dict[str, str] | None = None, then: str = ""
+) -> Ended:
+    """Start something at a terminal, and type: at once, and `then` when a line is asked for."""
     screen, line = pty.openpty()
     os.write(screen, typed.encode())
     process = subprocess.Popen(command, stdin=line, stdout=line, stderr=line, env=environment(env))
@@ -113,6 +117,9 @@ def type_at(command: list[str], typed: str = "", env: dict[str, str] | None = No
     shown = b""
     while part := _read(screen):
         shown += part
+        if then and shown.endswith(b"\n> "):
+            os.write(screen, then.encode())
+            then = ""
     os.close(screen)
     return Ended(process.wait(60), shown.decode().replace("\r\n", "\n"), "")
 

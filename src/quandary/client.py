@@ -332,8 +332,7 @@ class Client:
         from quandary.desk.begin import Permitting  # noqa: PLC0415 - only where something is asked
 
         expires, by = options.get("expires", ""), options.get("by", "")
-        wanted = Permitting(action, input, reason, expires, by)
-        state = self._wait(wanted, options, permit=True)
+        state = self._wait(Permitting(action, input, reason, expires, by), options, permit=True)
         if state.status in ("waiting", "done"):  # that of a denial says so too
             self._desk.use(state.run, input)
             return state.run

@@ -132,6 +132,16 @@ def test_proof_is_the_whole_output(folder: Path) -> None:
     }
 
 
+def test_proof_names_the_decision_where_there_are_several(folder: Path) -> None:
+    """An entry for each item and decision says which of them it is."""
+    tree = "".join(f"## Decision: {name}\n- [{name[0]}] One\n" for name in ("Colour", "Engine"))
+    (folder / "two.md").write_text(f"### ¶ASK_TWO\nShape: free\n{tree}", encoding="utf-8")
+    (folder / "a.json").write_text('[["C", "E"]]', encoding="utf-8")
+    command = ("ask", "two.md#TWO", "--context", "A new car.", "--answers", "a.json", "--proof")
+    found = quandary(folder, *command).state["chosenItems"]
+    assert [(one["decision"], one["path"]) for one in found] == [("Colour", "C"), ("Engine", "E")]
+
+
 def test_a_byte_order_mark_before_json_is_no_part_of_it(folder: Path) -> None:
     """What was saved or piped on Windows is read as what it says: replies, scripts and cases."""
     replies = folder / "a.json"
@@ -335,6 +345,20 @@ def test_more_options_than_a_box_holds_can_fit_a_reply(folder: Path) -> None:
         (question,) = state["ask"]["tool_input"]["questions"]
         assert len(question["options"]) == room
         assert question["options"][-1]["label"] == "More…"
+
+
+@pytest.mark.parametrize("end", ["done", '{"answers": [{"picked": ["NO/RWK"]}]}'])
+def test_a_path_that_was_added_is_the_answer_when_the_gathering_ends(
+    folder: Path, end: str
+) -> None:
+    """`+NO/RWK` adds what lies below an option; ending with it neither fails nor opens Other."""
+    below = "  - [RWK] Rework\n  - [DEF] Defer\n"
+    text = TREE.replace("] ", "] [ ] ").replace("  Something is missing\n", below)
+    (folder / "t.md").write_text(text, encoding="utf-8")
+    run = quandary(folder, "ask", "t.md", "--context", CONTEXT).state["run"]
+    quandary(folder, "reply", run, "+NO/RWK")
+    (chosen,) = quandary(folder, "reply", run, "-", stdin=end).state["result"]["chosenItems"]
+    assert chosen["path"] == "NO/RWK"
 
 
 def test_a_folder_that_is_gone_is_one_line(folder: Path) -> None:

@@ -239,6 +239,22 @@ def test_words_and_custom_actions_move_nothing(tried: Tried) -> None:
     assert (ended.status, ended.err.count("\n")) == (2, 1)
 
 
+def test_a_slot_in_the_name_of_a_phase_is_filled_or_refused(tried: Tried) -> None:
+    """Nobody is asked about a phase that is called `{area}`."""
+    tried.declare(PHASES[0], {"label": "2", "name": "Build {area}"})
+    tried.stand("1")
+    for words in ((), ("--set", "area= ")):
+        ended = tried.run("gate", "rel", *words)
+        assert (ended.status, "still says {area}" in ended.err) == (2, True)
+    ended = tried.run("gate", "rel", "--set", "area=the barn")
+    assert "Proceed to 2: Build the barn" in str(ended.state["ask"]["tool_input"])
+    tried.declare({"label": "1", "name": "Plan {area}"}, PHASES[1])
+    tried.stand("1")
+    ended = tried.run("gate", "rel", "--set", "area=the barn")
+    assert "is at 1: Plan the barn," in ended.state["ask"]["preamble"]
+    assert "{area}" not in str(ended.state["ask"])
+
+
 def test_a_gate_in_text(tried: Tried) -> None:
     """The same menu as numbered text."""
     ended = tried.run("gate", "rel", "--via", "text", stdin=json.dumps(PLANNED))
@@ -475,6 +491,16 @@ def test_a_number_is_typed_where_one_is_asked_for(tried: Tried) -> None:
     assert tried.status["history"][-1]["proof"] == {"hours": 12}
 
 
+def test_a_phase_begins_when_the_track_moves(tried: Tried) -> None:
+    """Where proof comes after the choice, the time until then belongs to the phase before."""
+    tried.stand("2", "3.A", "4")
+    status, shown = at_terminal(tried, "gate", "rel", lines=["PRC", "many", "12"])
+    assert status == 0, shown
+    moved = tried.state["phaseHistory"][-1]
+    proven = SqliteStore(tried.store).entries(moved["run"], kinds=("answered",))[-1]
+    assert moved["at"] >= proven.read().at
+
+
 def test_an_agent_begins_and_a_person_ends(tried: Tried) -> None:
     """`quandary next` puts a relayed gate before a person; the proof came with the gate."""
     run = begun(tried, "--require", "person", proof=PLANNED)
@@ -504,6 +530,37 @@ def test_reviews_outlast_a_gate(tried: Tried) -> None:
     run = begun(tried)
     ended = tried.run("reply", run, "WLK")
     assert [q["header"] for q in ended.state["ask"]["tool_input"]["questions"]] == ["1/2. b.md"]
+
+
+def test_reviews_outlast_whatever_else_was_recorded(tried: Tried) -> None:
+    """However many runs came since, what was judged is not asked about again."""
+    (tried.folder / "rel" / "a.md").write_text("a", encoding="utf-8")
+    run = begun(tried)
+    for said in ("WLK", "RWK", "let me think"):
+        assert tried.run("reply", run, said).status == 0
+    store = SqliteStore(tried.store)
+    who: dict[str, Any] = {"who": "agent", "through": "relay"}
+    no_track = {"folder": "", "phases": []}
+    others = {runs.begin(store, "track", no_track, **who).status for _ in range(201)}
+    assert others == {"done"}
+    ended = tried.run("reply", begun(tried), "WLK")
+    assert "Everything was reviewed before" in ended.state["ask"]["preamble"]
+
+
+def test_a_walk_through_leaves_no_file_out(tried: Tried) -> None:
+    """Also where there are very many; the extra names some of them and says how many more."""
+    names = [f"{number:03}.md" for number in range(403)]
+    for name in names:
+        (tried.folder / "rel" / name).write_text("a", encoding="utf-8")
+    run = begun(tried)
+    assert "- and 3 more\n" in tried.run("reply", run, "A").state["ask"]["preamble"]
+    asked = tried.run("reply", run, "WLK").state["ask"]
+    batches = 0
+    while asked["key"] != "1:~3":
+        batches += 1
+        several = {"answers": [{"picked": ["OK"]}] * len(asked["keys"])}
+        asked = tried.run("reply", run, json.dumps(several)).state["ask"]
+    assert (batches, asked["preamble"].count(".md: Keep it")) == (101, 403)
 
 
 def test_any_file_can_be_walked_through(tried: Tried) -> None:
@@ -562,6 +619,16 @@ def test_killed_while_moving(tried: Tried, after: bool, mender: str) -> None:
     assert tried.state["phaseHistory"][1]["run"] == run
     assert tried.state["phaseHistory"][1]["who"] == "agent"
     assert verify(store).ok
+
+
+def test_a_reply_sent_again_says_how_to_complete_what_was_chosen(tried: Tried) -> None:
+    """Whoever was killed before the track moved is told the command that moves it."""
+    run = begun(tried, proof=PLANNED)
+    tried.killed("reply", run, "PRC", after=False)
+    again = tried.run("reply", run, "PRC")
+    told = f"already answered: run {run} is waiting; continue with: quandary next {run}"
+    assert (again.status, again.err) == (1, f"quandary: {told}\n")
+    assert tried.run("next", run).state["result"]["nextPhase"] == tried.current == "2: Build"
 
 
 def test_a_stale_menu_moves_nothing(tried: Tried) -> None:

@@ -55,7 +55,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str], word: str)
     assert ended.status == 0
     assert re.findall(r"(?m)^(\w[\w ]*):$", ended.out)[1:] == list(GROUPS)
     listed = " ".join(ended.out.partition("Declare:")[2].split())
-    shown = [name for name, purpose in COMMANDS.items() if f" {name} {purpose}" in f" {listed}"]
+    shown = [name for name, (_, said) in COMMANDS.items() if f" {name} {said}" in f" {listed}"]
     assert shown == [name for name in COMMANDS if name != "hook"]
 
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from program import DEPLOY
+from quandary.desk import returns
+from quandary.errors import QuandaryError
 from quandary.journal import runs
 from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
-from quandary.model.asks import Answer, Reply
+from quandary.model.asks import BACK, MORE, Answer, Choice, Question, Reply
 from runs import CONTEXT, ITEMS, Project
 
 if TYPE_CHECKING:
@@ -117,6 +119,18 @@ def test_a_proposal_is_for_the_only_answer_in_words(project: Project) -> None:
     assert state["ask"]["keys"] == ["1.1:~2"]
     state = project.reply(run, "yes")
     assert [outcome(state, at)["path"] for at in (0, 1)] == ["EVE", "NOW"]
+
+
+@pytest.mark.parametrize("code", ["<", "<OK", MORE, "OTH"])
+def test_what_leads_elsewhere_is_not_proposed(code: str) -> None:
+    """Nobody could be asked to confirm it by name, nor told what it leads to."""
+    shown = (Choice("REM", "Take it out"), Choice(MORE, "More…"))
+    above = (Choice(BACK, "Back"), Choice("<OK", "Keep it"))
+    asked = Question("1:OTH", "1. It", "Which one?", shown, above=above)
+    said = Answer("1:OTH", text="hm")
+    assert returns.add_proposal(said, asked, "REM").proposed == ("REM",)
+    with pytest.raises(QuandaryError, match="propose one option for 1:OTH"):
+        returns.add_proposal(said, asked, code)
 
 
 def test_a_closed_form_confirms_nothing(project: Project) -> None:

@@ -126,6 +126,9 @@ def test_advice_offers_letters_that_are_free(project: Project) -> None:
     assert "--option A is taken already; free are B, C, D" in ended.err
     ended = project.call("advise", run, "Ask them.", "--option", "no letter")
     assert "--option 'no letter'" in ended.err
+    ended = project.call("advise", run, "Ask them.", "--option", "D: Ask {team}")
+    assert (ended.status, ended.out) == (2, "")
+    assert "option D still says {team}" in ended.err
 
 
 @pytest.mark.parametrize("code", ["N", "M"])

@@ -218,6 +218,7 @@ def test_the_context_is_filled(run: Run, tmp_path: Path) -> None:
             "o.json: entry 1 (A): requires names 'B', which is not the key of any entry",
         ),
         ('[{"key": "A", "title": "x", "cost": "TBD"}]', "the cost of A still says TBD"),
+        ('[{"key": "A", "title": "For {team}"}]', "the title of A still says {team}"),
     ],
 )
 def test_a_bad_list_is_one_line(
@@ -231,7 +232,7 @@ def test_a_bad_list_is_one_line(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("QUANDARY_STORE", str(tmp_path / "journal.db"))
     (tmp_path / "o.json").write_text(content, encoding="utf-8")
-    ended = call(capsys, "split", "o.json")
+    ended = call(capsys, "split", "o.json", "--set", "team= ")
     assert (ended.status, ended.out) == (2, "")
     assert ended.err.startswith(f"quandary: {message}")
     assert ended.err.count("\n") == 1

@@ -486,6 +486,28 @@ def test_a_slot_that_a_person_would_see_unfilled_is_refused(outing: WalkProject)
     assert state["ask"]["tool_input"]["questions"][0]["question"].startswith("Call Ann")
 
 
+@pytest.mark.parametrize(
+    ("shape", "label", "onward"),
+    [
+        ({"text": "Check {{steps.Nobody.output}}"}, "Home", "Pay"),
+        ({"text": "Check", "name": "See {{steps.Nobody.output}}"}, "Home", "Pay"),
+        ({"text": "Check"}, "To_{{steps.Nobody.output}}", "Pay"),
+        ({"text": "Check"}, "Home", "Pay {{steps.Nobody.output}}"),
+    ],
+)
+def test_a_slot_for_a_step_that_nobody_drew_is_refused_before_a_person(
+    outing: WalkProject, shape: dict[str, str], label: str, onward: str
+) -> None:
+    """In the task, its name, its routes and where they lead; to an agent it may be meant."""
+    lines = f"1>2:{label} 1>3:Stay"
+    outing.draw(lucid({"1": {**shape, "tags": "HUMAN"}, "2": onward, "3": "Rest"}, lines))
+    ended = outing.call("walk", "c.csv", "--via", "relay")
+    assert (ended.status, outing.calls) == (1, [])
+    assert "uses {{steps.Nobody.output}}; no such step" in ended.err
+    outing.draw(lucid({"1": shape, "2": onward, "3": "Rest"}, lines))
+    assert outing.walk("--dry-run")["errors"] == []
+
+
 def test_a_slot_of_the_item_is_refused_without_an_item(outing: WalkProject) -> None:
     """Nobody is sent to do something to nothing; of an item that lacks one thing, it is told."""
     outing.draw(lucid({"1": {"text": "Send it to {{title}}. {{context}}"}}, ""))

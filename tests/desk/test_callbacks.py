@@ -34,6 +34,7 @@ from quandary.journal import backups, chance, open_store, runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import ADD_LETTER
 from quandary.model.asks import Answer, Reply
+from quandary.settings import user_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -287,7 +288,7 @@ def test_a_repository_names_no_callbacks(home: Path, receiver: Receiver) -> None
         state = ask(store)
         reply.reply(store, PERSON, state.run, "now", None)
         assert store.count_letters()["waiting"] == 0
-    assert notices.list_callbacks() == []
+    assert notices.list_callbacks(user_settings()) == []
 
 
 def test_what_was_not_delivered_goes_along_with_a_copy(

@@ -437,6 +437,8 @@ def test_joined_labels_are_taken_apart(value: object, expected: Answer) -> None:
         {"answers": {"Which tags?": ["Tag it", "Other"]}},
         {"answers": [{"picked": ["TAG", "OTH"]}]},
         [{"option_label": ["Tag it", "Other"], "free_text": ""}],
+        [{"option_label": "Tag it", "free_text": "other"}],
+        {"answers": [{"picked": ["TAG"], "text": "Other"}]},
     ],
 )
 def test_a_bare_other_beside_ticks_opens_its_menu(data: object) -> None:

@@ -50,6 +50,12 @@ def test_summary_numbered_choices_and_question_stand_together() -> None:
     )
 
 
+def test_a_summary_stands_before_the_choices_in_any_script() -> None:
+    """Also where no blank divides it from what is asked."""
+    text = sheets.plain_text(make(question("鉢は外にある。霜が降りる。どうする？")))
+    assert text.index("霜が降りる。") < text.index("1. **") < text.index("どうする？")
+
+
 def test_other_is_last_and_only_where_something_is_behind_it() -> None:
     """Where the tree has no such menu, own words can be typed without a number for them."""
     assert "Other" not in sheets.plain_text(make(question()))

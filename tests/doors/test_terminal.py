@@ -296,15 +296,18 @@ def test_ticks_and_words_go_together() -> None:
     rounds = (
         ["space", "/", *typed("polish it"), "enter"],
         ["space", "/", *typed("take it o"), "enter"],
+        ["space", "/", *typed("other"), "enter"],
         ["space", "/", "enter"],
         ["/", "enter"],
     )
     assert [
         Answer("1.1:", picked=("TAG",), text="polish it", raw="polish it"),
         Answer("1.1:", picked=("TAG", "OTH/REM"), raw="take it o"),
+        Answer("1.1:", picked=("TAG", "OTH"), raw="other"),
         picked("TAG"),
         Answer("1.1:"),
     ] == answers(ask, *rounds)
+    assert Draft(ask.questions[0], ticked={"TAG"}, words="other").preview() == "→ more options"
 
 
 def test_what_asks_back_or_adds_goes_with_the_ticks() -> None:
@@ -523,8 +526,21 @@ def test_enter_in_one_proof_field_leads_to_the_next() -> None:
     assert asyncio.run(hurry()) == ["12", "ab"]
 
 
+def test_a_number_that_is_a_value_is_no_row() -> None:
+    """Nor is one that stands beside no row; others pick, and nothing that was typed is lost."""
+    values = [Choice(f"V{n}", str(value)) for n, value in enumerate((30, 1, 2, 40, 5, 60), 1)]
+    ask = asking(proof(1, choices=tuple(values[:4]), named=tuple(values[4:])))
+    ends = play(ask, ["1", "enter"], ["5", "enter"], [*"60", "enter"], ["3"])
+    said = [(end.answers[0].picked, end.answers[0].text) for end in ends]
+    assert said == [((), "1"), ((), "5"), ((), "60"), (("V3",), None)]
+    for line in ("1", "5", "60", "7"):
+        reply = terminal.numbered(ask, lines_in=[line], out=io.StringIO())
+        assert isinstance(reply, Reply)
+        assert reply.answers[0].text == line
+
+
 def test_an_opened_menu_shows_the_way_up() -> None:
-    """`<` goes there from the list, whatever is ticked; so does a word on the Other line."""
+    """`<` goes there from the list, as does a word on the Other line; a page keeps its ticks."""
     above = (Choice("<", "Back", "To the options before"), Choice("<CUT", "Leave it out"))
     inner = asking(question(above=above, menu=False))
     shown, up, typed, named = play(
@@ -535,6 +551,8 @@ def test_an_opened_menu_shows_the_way_up() -> None:
     assert picked == [("<",), ("<",), ("<CUT",)]
     ticked = press(asking(question(above=above, choices=FLAGS, multi=True)), "space", "<")
     assert ticked.answers[0].picked == ("<",)
+    turned = press(asking(question(above=above[:1], choices=FLAGS, multi=True)), "space", "<")
+    assert turned.answers[0].picked == ("TAG", "<")
     first = press(asking(question()), "<")
     assert (first.returned, "nothing to go back to" in first.text) == (None, True)
     assert "< back" not in first.text

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quandary.errors import ContextRequired, QuandaryError, Rejected
+from quandary.flows import wording
 from quandary.flows.decide import decide, start
 from quandary.formats.markdown import parse
-from quandary.model.asks import MORE, Answer, Ask, Item, Limits, Reply
+from quandary.model.asks import MORE, Answer, Ask, Field, Item, Limits, Reply
 from quandary.model.calls import Call, Do, Done, Output
 from quandary.model.tree import Extra, Tree, is_multi, walk
 from quandary.reading import read
@@ -488,6 +489,16 @@ def test_what_is_chosen_so_far_stands_on_every_showing_and_page() -> None:
     assert paths(result) == ["OA,OB,OC"]
 
 
+def test_what_was_added_by_its_path_is_named_by_its_label() -> None:
+    """Every door can then send it as the answer, and say what was chosen."""
+    deep = (
+        "## Decision: D\n- [OK] [ ] Fine\n- [NO] [ ] Not yet\n  - [RWK] Rework\n  - [DEF] Defer\n"
+    )
+    asks, result = drive(asking(deep), typed("+NO/RWK"), pick("NO/RWK"))
+    assert [c.label for c in asks[1].questions[0].named if c.code == "NO/RWK"] == ["Rework"]
+    assert paths(result) == ["NO/RWK"]
+
+
 def test_force_resolves_at_once() -> None:
     """`!CODE/SUB` is that path, branch or leaf; `!skip` and `!` skip; `!dismiss` dismisses."""
     flow = decide(tree(STEP), items(6), context=CONTEXT)
@@ -791,6 +802,14 @@ def test_own_words_beside_more_are_kept() -> None:
     assert paths(result) == ["BB,FF,OTH/custom:and the docs"]
 
 
+def test_picks_and_own_words_beside_back_are_kept() -> None:
+    """Turning back a page is no other than turning on."""
+    text = "## Decision: W\n" + "".join(f"- [{c}{c}] [ ] Option {c}\n" for c in "ABCDEFG")
+    flow = decide(tree(text), items(1), context=CONTEXT)
+    _, result = drive(flow, pick(MORE), pick("EE", "<", text="and the docs"), pick("AA"))
+    assert paths(result) == ["AA,EE,OTH/custom:and the docs"]
+
+
 @pytest.mark.parametrize(
     ("more", "path"),
     [
@@ -870,11 +889,60 @@ def test_several_decisions_that_share_a_question_are_told_apart() -> None:
     assert [q.text for q in asks[0].questions] == ["Kind: Is It right?", "Time: Is It right?"]
 
 
+PLAN = """\
+### ¶ASK_PLAN
+Keywords: plan
+
+## Decision: Colour
+- [OLD] Red
+- [NEW] Blue
+
+## Decision: Engine
+- [OLD] Gas
+- [NEW] Electric
+"""
+
+
+def test_several_decisions_without_items_are_about_the_tree() -> None:
+    """Each question names its decision alone, and no path is told of another decision."""
+    asks, result = drive(decide(tree(PLAN), context=CONTEXT), pick("NEW"))
+    told = [(q.header, q.text.removeprefix(CONTEXT).strip()) for q in asks[0].questions]
+    assert told == [("1. PLAN", "Colour?"), ("1. PLAN", "Engine?")]
+    chosen = [(one["item"], one["decision"], one["path"]) for one in result["chosenItems"]]
+    assert chosen == [("PLAN", "Colour", "NEW"), ("PLAN", "Engine", "NEW")]
+
+
+def test_an_aside_without_items_is_about_its_own_tree() -> None:
+    """It is not asked about the decision in the middle of which it came."""
+    asks, _ = drive(
+        decide(tree(STEP), context=CONTEXT, trees=[tree(PLAN)]),
+        pick(tree="PLAN"),
+        pick("NEW"),
+        pick("OK"),
+    )
+    told = [(q.header, q.text.removeprefix(CONTEXT).strip()) for q in asks[1].questions]
+    assert told == [("1. PLAN", "Colour?"), ("1. PLAN", "Engine?")]
+
+
 def test_the_question_carries_a_summary() -> None:
     """Without a question of its own, the first sentences of the context stand in the text."""
     item = Item("1", "Auth", "Auth design", "It uses tokens. They expire. Nobody checks that.")
     asks, _ = drive(decide(tree(STEP), [item], context=CONTEXT), pick("OK"))
     assert asks[0].questions[0].text == "It uses tokens. They expire. Step: Auth design?"
+
+
+@pytest.mark.parametrize(
+    ("context", "expected"),
+    [
+        ("ひびがある。昨日広がった。明日は雨だ。", "ひびがある。昨日広がった。"),
+        ("「危ない！」と言った。雨だ。寒い。", "「危ない！」と言った。"),
+        ("She said “wait.” It rained. It froze.", "She said “wait.” It rained."),
+        ("It costs approx. 3, e.g. at Dr. Oe. So. No.", "It costs approx. 3, e.g. at Dr. Oe. So."),
+    ],
+)
+def test_a_summary_has_two_sentences_in_any_script(context: str, expected: str) -> None:
+    """Also without blanks between them or with a quotation at an end; abbreviations end none."""
+    assert wording.summary(context) == expected
 
 
 def test_slots_are_filled() -> None:
@@ -895,7 +963,10 @@ def test_slots_are_filled() -> None:
 
 @pytest.mark.parametrize(
     "context",
-    ["", "  ", "About {topic}.", "About { topic }.", "About [topic].", "TODO", "It is TBD."],
+    [
+        *("", "  ", "About {topic}.", "About { topic }.", "About [topic].", "TODO", "It is TBD."),
+        *("Die {größe}.", "[größe] fehlt.", "О {имя}.", "[имя]", "{名前}", "[名前]", "{नाम}"),
+    ],
 )
 def test_a_run_without_context_is_refused(context: str) -> None:
     """Empty context and unfilled slots are refused, even when the items carry some."""
@@ -913,6 +984,7 @@ def test_a_run_without_context_is_refused(context: str) -> None:
         "The file TODO.md is old.",
         "It returns list[str] or rows[index].",
         "- [x] done\n- [ ] open",
+        "As [OK] or [RWK], {1} of {2}, ${HOME}.",
     ],
 )
 def test_code_links_and_urls_are_no_slots(context: str) -> None:
@@ -978,7 +1050,12 @@ def test_slots_are_filled_wherever_a_person_sees_them() -> None:
         (STEP, [Item("1", "x", "About {name}")], {}, "the title of item 1 still says {name}"),
         (STEP.replace("step waits\n", "x\nQuestion: Is {title} right?\n"), [], {}, "says {title}"),
         (STEP.replace("Fine", "Fine, {name}"), [], {"name": " "}, "[OK] still says {name}"),
+        (STEP, [Item("1", "{name}")], {"name": ""}, "the label of item 1 still says {name}"),
+        (STEP, [Item("1", "x", "{name}")], {"name": " "}, "the title of item 1 still says {name}"),
+        (STEP, [Item("1", "x", "y", "{n}")], {"n": ""}, "the context of item 1 still says {n}"),
         (STEP, [Item("1", question="{context} Right?")], {}, "item 1 still says {context}"),
+        (STEP.replace(": Step\n", ": Step {n}\n"), [], {}, "the decision still says {n}"),
+        (STEP.replace(": Step\n", ": Step {n}\n"), [Item("1", "x")], {}, "item 1 still says {n}"),
     ],
 )
 def test_slots_that_nothing_fills_are_refused_wherever_they_stand(
@@ -987,6 +1064,19 @@ def test_slots_that_nothing_fills_are_refused_wherever_they_stand(
     """Before anyone is asked; without items, nothing is called `{title}`; blanks fill nothing."""
     with pytest.raises(ContextRequired, match=re.escape(said)):
         decide(tree(text), items, context=CONTEXT, values=more)
+
+
+def test_slots_are_filled_in_the_names_of_decisions_and_fields() -> None:
+    """READINGS 54: both are shown; a slot may have letters of any script."""
+    text = STEP.replace("Decision: Step", "Decision: Größe {größe}")
+    fields = [Field("many", {"type": "integer", "title": "How many {waren}"})]
+    values, one = {"größe": "XL", "waren": "hats"}, [Item("1", "Hut", "Hut", "Er passt.")]
+    for items, asked in (([], f"{CONTEXT} Größe XL?"), (one, "Er passt. Größe XL: Hut?")):
+        ask = next(decide(tree(text), items, context=CONTEXT, values=values, fields=fields))
+        assert isinstance(ask, Ask)
+        assert (ask.questions[0].text, ask.questions[0].fields[0].label) == (asked, "How many hats")
+    with pytest.raises(ContextRequired, match=r"the field many still says \{waren\}"):
+        decide(tree(STEP), context=CONTEXT, fields=fields)
 
 
 def test_a_blank_question_is_none() -> None:
@@ -1090,6 +1180,13 @@ def test_unclear_trees_are_refused(text: str) -> None:
     """Duplicate codes and missing options leave no meaning to ask about."""
     with pytest.raises(Rejected):
         decide(tree(text), items(1), context=CONTEXT)
+
+
+def test_a_duplicate_code_is_refused_with_its_line() -> None:
+    """READINGS 7: the line that has to change, not the one where its level begins."""
+    text = "## Decision: X\n- [A] One\n- [B] Two\n  more\n- [b] Three\n"
+    with pytest.raises(Rejected, match=r"code \[b\] on line 5 is taken already"):
+        decide(tree(text), context=CONTEXT)
 
 
 def test_the_preamble_ends_with_an_empty_line() -> None:

@@ -123,7 +123,14 @@ def test_what_our_reader_understood_is_not_asked_about() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["anything but this evening", "this evening if the tests pass", "what happens this evening?"],
+    [
+        "anything but this evening",
+        "this evening if the tests pass",
+        "this evening, subject to Ann's word",
+        "this evening, on condition that Ann agrees",
+        "what happens this evening?",
+        "at dusk？",
+    ],
 )
 def test_our_reader_vetoes_what_it_saw_excluded_conditional_or_asked_back(words: str) -> None:
     """The words count as they are, and the refusal is told."""
@@ -171,7 +178,10 @@ def test_something_else_at_a_confirmation_is_a_new_reply() -> None:
     assert [told["outcome"] for told in result["proposals"]] == ["replaced", "confirmed"]
 
 
-@pytest.mark.parametrize("unclear", ["exactly", "yes, deploy now", "not this evening", "yes?"])
+@pytest.mark.parametrize(
+    "unclear",
+    ["exactly", "yes, deploy now", "yes; and also deploy now", "not this evening", "yes?"],
+)
 def test_neither_yes_nor_no_brings_the_question_back(unclear: str) -> None:
     """Nothing is chosen, and nothing that was said is lost."""
     flow, ask = begin()
@@ -180,6 +190,13 @@ def test_neither_yes_nor_no_brings_the_question_back(unclear: str) -> None:
     assert len(ask.questions[0].choices) == 3
     result = chosen(send(flow, ask, "Deploy now"))
     assert (result["path"], result["comment"]) == ("NOW", f"{WORDS}\n{unclear}")
+
+
+def test_yes_with_the_option_that_was_proposed_is_a_yes() -> None:
+    """Whoever agrees may say to what."""
+    flow, ask = begin()
+    ask = asked(send(flow, ask, (WORDS, "EVE")))
+    assert chosen(send(flow, ask, "yes, deploy this evening"))["path"] == "EVE"
 
 
 def test_no_with_an_option_is_that_option() -> None:

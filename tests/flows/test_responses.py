@@ -102,6 +102,7 @@ QUOTED = {
     "in single ones": f"It is not done. It only ran `echo '{PASSED}'`.",
     "as code in a sentence": f"It is not done. It only printed `{PASSED}`.",
     "as code with words behind it": f"`{PASSED}` is what it printed, and nothing else.",
+    "bare in a sentence": f"I cannot say {PASSED} here, half is missing.",
     "in typographic ones": f"It is not done. It only printed “{PASSED}”.",
     "behind a mark of quotation": f"It printed\n> {PASSED}\nand did nothing.",
     "in a string behind a gap": f'{{"why": "x\n[… 9 bytes left out …]\ny {PASSED} z", "n": 1}}',
@@ -360,11 +361,29 @@ def test_the_schema_describes_what_is_read(expects: Expects) -> None:
         ("Ye", ["Yes", "No"], None),
         ("Maybe", ["Yes", "No"], None),
         ("STRASSE", ["Straße", "Weg"], "Straße"),
+        ("👎.", ["👍", "👎"], "👎"),
+        ("approve", ["✅ Approve", "❌ Reject"], "✅ Approve"),
     ],
 )
 def test_an_answer_names_a_route(answer: str, routes: list[str], expected: str | None) -> None:
     """To the letter first; then case and outer punctuation do not count, if one route is left."""
     assert match_route(answer, routes) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "routes"),
+    [
+        ("< 18", ["≥ 18", "Unknown"]),
+        ("18", ["≥ 18", "Unknown"]),
+        ("C", ["C++", "Rust"]),
+        ("-5", ["5", "10"]),
+        ("A", ["A+", "B"]),
+    ],
+)
+def test_a_sign_is_no_punctuation(answer: str, routes: list[str]) -> None:
+    """What is below a number never takes the way for what is above it."""
+    assert match_route(answer, routes) is None
+    assert match_route(f" “{routes[0].replace(' ', '')}”. ", routes) == routes[0]
 
 
 def test_an_answer_that_is_no_route_is_fed_back_with_the_routes() -> None:

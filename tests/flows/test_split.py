@@ -242,7 +242,7 @@ def test_slots_are_filled_or_refused() -> None:
     filled = split(options, context="For {team}.", values={"team": "ops", "days": "3"})
     assert "A “For ops”. Cost: 3 days." in text(asked(filled))
     with pytest.raises(ContextRequired, match=r"the cost of A still says \{days\}"):
-        split(options, values={"team": "ops"})
+        split(options, values={"team": "ops", "days": " "})
     with pytest.raises(ContextRequired, match="the context still says TBD"):
         split(PLATFORMS, context="TBD")
 
@@ -341,6 +341,17 @@ def test_narrowing_defers_the_rest_after_one_confirmation() -> None:
     assert asks[3].questions[0].choices[-1].label == "That is all"
     assert isinstance(result, dict)
     assert buckets(result) == (["K4"], ["K1", "K3", "K5", "K6", "K7", "K8"], ["K2"])
+
+
+def test_what_ends_a_choice_of_several_is_noted_as_it_was_shown() -> None:
+    """Nobody who typed “that is all” reads that none of these was meant."""
+    end = Answer("", ("NON",), raw="that is all")
+    asks, request = drive(split(some(8)), "NAR", ("K1", MORE), (MORE,), end)
+    assert asks[3].questions[0].choices[-1].label == "That is all"
+    assert isinstance(request, Ask)
+    assert [note.text for note in request.notes if "Matched" in note.text] == [
+        "> Matched: That is all"
+    ]
 
 
 def test_narrowing_can_be_done_again() -> None:
@@ -639,6 +650,23 @@ def test_revising_asks_about_one_option_only() -> None:
 def test_an_option_named_at_the_final_question_is_revised() -> None:
     """It leads to a question, so nothing is decided by it."""
     assert asked(split(PLATFORMS), *["INC"] * 5, words("E4")).key == "D1.revise-4"
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_key_that_is_a_number_names_its_own_option_at_the_final_question(number: int) -> None:
+    """And not the one that stands in that place; `D1.3` names that."""
+    options = [Candidate(str(key), f"Floor {key}") for key in (3, 1, 2, 5, 4)]
+    ask = asked(split(options), *["INC"] * 5, words(f"{number}"))
+    assert ask.questions[0].item == str(number)
+    assert asked(split(options), *["INC"] * 5, words(f"D1.{number}")).key == f"D1.revise-{number}"
+
+
+@pytest.mark.parametrize("key", ["SHP", "rev", "CUT"])
+def test_an_option_is_never_taken_for_what_to_do_at_the_final_question(key: str) -> None:
+    """Whatever its key: named by its number, it is asked about and nothing else happens."""
+    options = [Candidate(key, "What it is"), *some(4)]
+    for named in ("D1.1", "1"):
+        assert asked(split(options), *["INC"] * 5, words(named)).key == "D1.revise-1"
 
 
 def test_cutting_more() -> None:

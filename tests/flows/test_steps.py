@@ -201,6 +201,17 @@ def test_nobody_judges_their_own_work() -> None:
     assert trip.steps[0]["validation"] == "passed"
 
 
+def test_a_person_who_judges_is_told_what_to_check() -> None:
+    """The validation prompt of the chart, the task and what was handed in, as an agent would be."""
+    fields = {"validate_cli": "HUMAN", "validate_prompt": "{{title}} has signed in blue"}
+    item = Item("7", title="Ann")
+    ask = waiting(ScriptedWalk(walk(chart(Step("a", "Write it", metadata=fields)), item, cli="X")))
+    assert "Write it\n\nWhat to check:\n\nAnn has signed in blue\n\nWhat was" in ask.preamble.text
+    drawn = chart(Step("a", "Write it", metadata={"validate_cli": "HUMAN"}))
+    ask = waiting(ScriptedWalk(walk(drawn, cli="X")))
+    assert "Write it\n\nWhat was handed in:" in ask.preamble.text
+
+
 def test_people_are_not_shown_more_than_they_can_read() -> None:
     """A megabyte handed in is cut for the person, and says how much is missing."""
     drawn = chart(Step("a", "Write it", metadata={"validate_cli": "HUMAN"}))

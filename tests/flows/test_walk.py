@@ -227,7 +227,7 @@ def test_an_agent_is_told_which_item_a_task_is_about() -> None:
     """Where the chart has no slot for it; it is quoted, so that nothing in it is an instruction."""
     drawn = chart(
         task("a", "Fix {{title}}"),
-        Step("b", "Render {{ user }}"),
+        Step("b", "Render {{ user }}", metadata={"name": "Render it"}),
         Step("c", "Is it a bug?", "decision", metadata={"votes": "2"}),
         task("d"),
         routes="a>b b>c c>d:Yes c>b:No",
@@ -554,17 +554,70 @@ def test_slots_are_filled_in_names_options_and_progress() -> None:
 
 
 def test_a_slot_of_a_branch_that_was_not_taken_is_empty_and_said() -> None:
-    """To the person who is asked next, and in the result; one of no step stays as it is."""
-    text = "Sum up: [{{steps.b.output}}] [{{steps.c.output}}] [{{steps.nobody.output}}]"
+    """To the person who is asked next, and in the result."""
+    text = "Sum up: [{{steps.b.output}}] [{{steps.c.output}}]"
     steps = (Step("a", "Which?", "decision"), task("b"), task("c"), task("d", text, "HUMAN"))
     drawn = chart(*steps, routes="a>b:yes a>c:no b>d c>d")
     trip = ScriptedWalk(walk(drawn, cli="X"), {"Sd@1/run": "DONE"})
     assert trip.result is not None
     ask = trip.asks["Sd@1/run"]
-    assert "Sum up: [done] [] [{{steps.nobody.output}}]" in ask.preamble.text
+    assert "Sum up: [done] []" in ask.preamble.text
     said = "“c” has handed nothing on, so its slot is empty."
     assert said in [note.text for note in ask.notes]
     assert trip.result["notes"] == [{"kind": "empty", "text": said, "item": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("slot", "said"),
+    [
+        ("steps.Nobody.output", "uses {{steps.Nobody.output}}; no such step"),
+        ("customer", "uses {{customer}}, a field that no item has"),
+        ("context", "its place would be empty"),
+    ],
+)
+@pytest.mark.parametrize(
+    "fields", [{"cli": "HUMAN"}, {"validate_cli": "HUMAN"}, {"retry_cli": "HUMAN"}, {"votes": "2"}]
+)
+def test_a_slot_that_nothing_fills_is_refused_before_a_person_is_asked(
+    slot: str, said: str, fields: dict[str, str]
+) -> None:
+    """READINGS 54: in every door, whoever may be asked: to work, to judge, to break a tie."""
+    step = Step("a", f"Call {{{{{slot}}}}}", metadata=fields)
+    drawn = chart(step)
+    if "votes" in fields:
+        drawn = chart(step, task("b"), task("c"), routes="a>b:yes a>c:no")
+    with pytest.raises(QuandaryError, match="cannot be walked") as refused:
+        walk(drawn, Item("7", title="Dates"), cli="X")
+    assert said in str(refused.value)
+    walk(chart(task("a", f"Call {{{{{slot}}}}}")), Item("7", title="Dates"), cli="X")
+
+
+def test_slots_are_filled_in_the_name_of_the_chart() -> None:
+    """A person reads it above their question; what nothing fills is refused there, too."""
+    drawn = chart(task("a", "Call them", "HUMAN"), name="Refund for {{title}}")
+    trip = ScriptedWalk(walk(drawn, Item("7", title="Ann")), {"Sa@1/run": "DONE"})
+    assert trip.asks["Sa@1/run"].preamble.text.startswith("**Refund for Ann**, for Ann")
+    assert trip.result is not None
+    assert trip.result["chart"] == "Refund for Ann"
+    with pytest.raises(QuandaryError, match=r"uses \{\{title\}\}, a field that no item has"):
+        walk(drawn)
+
+
+def test_a_slot_may_name_a_step_by_its_whole_first_line() -> None:
+    """However long that is, in any case, and from another page; the name as it is shown will do."""
+    line = "Compare the invoice with the order line by line and note each amount that differs"
+    shown = task("a", line).name
+    assert shown.endswith("…")
+    slots = " ".join(f"{{{{steps.{name}.output}}}}" for name in (line, line.upper(), shown))
+    part = Page("2", "Part", (task("w", f"Write {slots}"),))
+    steps = (task("a", line), task("b", slots), Step("p", "Part", "subprocess"))
+    drawn = chart(*steps, routes="a>b b>p")
+    drawn = Chart("Two", (*drawn.pages, part), drawn.pages[0].id)
+    calls = ScriptedWalk(walk(drawn, cli="X")).calls
+    assert [key for key, call in calls.items() if "done done done" in call.prompt] == [
+        "Sb@1/run",
+        "Sp@1/chart+2+Sw@1/run",
+    ]
 
 
 def test_what_is_still_ahead_is_not_said_to_be_empty() -> None:

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quandary.errors import ParseError
-from quandary.formats.sources import parse_options, read_options
+from quandary.formats.sources import parse_options
 from quandary.model.asks import Candidate
+from quandary.settings.files import read_input
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "options").glob("*.json"))
 
@@ -126,13 +127,13 @@ def test_a_long_row_of_needs_is_no_circle() -> None:
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """It is named."""
     with pytest.raises(ParseError, match=r"missing\.json"):
-        read_options(str(tmp_path / "missing.json"))
+        read_input(str(tmp_path / "missing.json"))
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_examples_are_good(path: Path) -> None:
     """What we show can be used."""
-    assert len(read_options(str(path))) >= 5
+    assert len(parse_options(read_input(str(path)), path.name)) >= 5
 
 
 any_json = st.recursive(

@@ -208,6 +208,24 @@ def test_more_beside_other_is_a_named_option() -> None:
     assert found(text) == []
 
 
+def test_a_tree_that_extends_another_may_have_no_list() -> None:
+    """It is judged by what it runs with: a base without options brings none."""
+    heir = "\n### ¶ASK_U\nTrigger: later\nExtends: ¶ASK_T\n"
+    assert found(CLEAN + heir) == []
+    assert found("### ¶ASK_T\nTrigger: now\n" + heir) == [
+        ("no-options", 1, 1),
+        ("no-options", 4, 1),
+    ]
+
+
+@pytest.mark.parametrize("box", ["[x]", "[X]"])
+def test_a_ticked_box_is_told(box: str) -> None:
+    """Nothing is ticked beforehand, and what `fmt` is going to write anew is not lost unseen."""
+    text = re.sub(r"(?m)^- \[(YES|NO|FIX)\]", r"- [\1] [ ]", CLEAN)
+    assert found(text) == []
+    assert found(text.replace("[YES] [ ]", f"[YES] {box}")) == [("checkbox-order", 5, 1)]
+
+
 def test_a_tree_that_extends_another_may_leave_labels_out() -> None:
     """A bare code inherits; the base has to be among the files that are checked."""
     text = "### ¶ASK_U\nExtends: §ASK_T\n\n## Decision: D\n- [YES]\n- [NO]\n- [FIX]\n- [OTH]\n"
@@ -216,6 +234,24 @@ def test_a_tree_that_extends_another_may_leave_labels_out() -> None:
     assert (unknown.rule, unknown.line) == ("extends-unknown", 1)
     both = check_files([("u.md", parse(text)), ("t.md", parse(CLEAN))])
     assert [file.diagnostics for file in both] == [(), ()]
+
+
+def test_trees_that_extend_each_other_in_a_circle_are_an_error() -> None:
+    """They are refused wherever they are used, so checking them does not end well either."""
+    first = CLEAN.replace("Trigger: now", "Extends: ¶ASK_U")
+    second = CLEAN.replace("ASK_T", "ASK_U").replace("Trigger: now", "Extends: ¶ASK_T")
+    for file in check_files([("t.md", parse(first)), ("u.md", parse(second))]):
+        (circle,) = file.diagnostics
+        assert (circle.rule, circle.severity) == ("no-options", "error")
+        assert "goes in a circle" in circle.message
+    assert [d.rule for d in parse(first + "\n" + second).diagnostics] == ["no-options"] * 2
+
+
+def test_a_bare_code_that_its_base_does_not_have_lacks_a_label() -> None:
+    """Nobody could tell what it stands for; what an heir left out is not there for the next."""
+    heir = "### ¶ASK_{}\nExtends: §ASK_{}\n\n## Decision: D\n- [YES]\n- [NO]\n- [{}]\n- [OTH]\n"
+    text = f"{CLEAN}\n{heir.format('U', 'T', 'NAY')}\n{heir.format('V', 'U', 'FIX')}"
+    assert found(text) == [("label-missing", 23, 1), ("label-missing", 32, 1)]
 
 
 def test_a_name_stands_for_one_tree_in_a_file() -> None:

@@ -41,15 +41,15 @@ def test_a_head_is_a_code_and_a_label(text: str, head: Head) -> None:
         ("[OK] [] Fine", Head("OK", True, "Fine")),
         ("[OK] [\t] Fine", Head("OK", True, "Fine")),
         ("[OK] [ ]", Head("OK", True, "")),
-        ("[OK] [x] Fine", Head("OK", True, "Fine")),
+        ("[OK] [x] Fine", Head("OK", True, "Fine", ticked=True)),
         ("[ ] [OK] Fine", Head("OK", True, "Fine", True)),
-        ("[x] [OK] Fine", Head("OK", True, "Fine", True)),
+        ("[x] [OK] Fine", Head("OK", True, "Fine", True, ticked=True)),
         ("[ ] [OK] [ ] Fine", Head("OK", True, "Fine", True)),
         ("[ ] Fine", Head("", True, "Fine")),
         ("[ ]", Head("", True, "")),
         ("[X] Fine", Head("X", False, "Fine")),
         ("[X] [ ] Fine", Head("X", True, "Fine")),
-        ("[X] [x] Fine", Head("X", True, "Fine")),
+        ("[X] [x] Fine", Head("X", True, "Fine", ticked=True)),
     ],
 )
 def test_a_box_on_either_side_of_the_code_marks_multi_select(text: str, head: Head) -> None:

@@ -207,6 +207,14 @@ flowchart TD
     )
 
 
+def test_a_text_of_tags_may_hold_several() -> None:
+    """As in a cell of Lucid's; each part of a list is one tag, whatever is in it."""
+    text = "flowchart TD\n  a[Review]\n  %% quandary: "
+    said = read(text + '{"step": "a", "tags": "HUMAN, No Validation; urgent"}').steps[0]
+    assert said.tags == ("HUMAN", "No Validation", "urgent")
+    assert read(text + '{"step": "a", "tags": ["one, and two"]}').steps[0].tags == ("one, and two",)
+
+
 @pytest.mark.parametrize(
     ("comment", "severity"),
     [

@@ -199,6 +199,8 @@ def test_optional_fields_may_be_left_out() -> None:
         ("a: 1\nb: two words\n", {"a": "1", "b": "two words"}, True),
         ("tests run:  42\n\nnotes:\n", {"tests run": "42", "notes": ""}, True),
         ("url: https://x.org/a:b", {"url": "https://x.org/a:b"}, True),
+        ("Übung: ja\nтесты: 42\n图: 有", {"Übung": "ja", "тесты": "42", "图": "有"}, True),
+        ("coverage (%): 93\n2nd review: Ann", {"coverage (%)": "93", "2nd review": "Ann"}, True),
     ],
 )
 def test_a_proof_is_an_object_or_lines(text: str, values: dict[str, Any], lines: bool) -> None:

@@ -527,6 +527,16 @@ def test_what_a_person_refused_is_not_decided_for_them(store: SqliteStore) -> No
     assert ask_tree(store).status == "waiting"
 
 
+def test_a_question_that_was_answered_otherwise_is_not_said_to_have_changed(
+    store: SqliteStore,
+) -> None:
+    """It is the same question; the note says what the preference waits for."""
+    prefer(store, "level", "never-ask")
+    answer(store, ask_tree(store), "MID")
+    assert [note.kind for note in ask_tree(store).notes] == ["unbound"]
+    assert [note.kind for note in ask_tree(store, MIRROR).notes] == ["changed"]
+
+
 def test_what_a_preference_decided_is_not_taken_over(store: SqliteStore) -> None:
     """Who wants to be asked again is, also where a run takes over the answers of another one."""
     bind(store)

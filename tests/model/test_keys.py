@@ -22,13 +22,15 @@ from quandary.model.keys import RESERVED, SplitIds, is_split, is_valid, slug
         ("ﬁne ①", "fine-1"),
         ("カタ", "kata"),
         ("한글", "hangeul"),
+        ("ก ๒", "kai-2"),
+        ("٣", "3"),
         ("日本", ""),
         ("👍", ""),
         ("---", ""),
     ],
 )
 def test_slugs_are_ascii(text: str, expected: str) -> None:
-    """Lower-case letters, digits and hyphens; other letters as one would spell them."""
+    """Lower-case letters, digits and hyphens; others as one would spell or count them."""
     assert slug(text) == expected
 
 

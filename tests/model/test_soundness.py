@@ -229,6 +229,13 @@ def test_a_slot_for_an_answer_names_one_step(text: str, said: str) -> None:
         assert all(said in p.message for p in found)
 
 
+def test_a_slot_may_name_a_step_of_another_page() -> None:
+    """A part can use what the chart around it has handed on."""
+    outer = page(Step("a", "Gather"), Step("p", "Part", "subprocess"), routes="a>p")
+    inner = replace(page(Step("w", "Write {{steps.gather.output}}")), id="2", name="Part")
+    assert problems(outer, inner, start=outer.id) == []
+
+
 def test_a_subprocess_that_names_nothing() -> None:
     """It is run as a plain step, which may not be what was meant."""
     problem = only(page(Step("a", "Elsewhere", "subprocess")))

@@ -188,7 +188,8 @@ def test_approval_allows_the_rest(name: str, at: str | None, to: str, why: str) 
     assert isinstance(judged, Transition)
     assert (judged.target.label, judged.reason) == (to, "the user said so")
     assert judged.added == (track.find(to) is None)
-    assert isinstance(rules.go(track, to, approved=" \n"), Refusal), why
+    for blank in (" \n", "\u200b", "\u2060 \ufeff"):
+        assert isinstance(rules.go(track, to, approved=blank), Refusal), why
 
 
 @pytest.mark.parametrize(
@@ -196,11 +197,16 @@ def test_approval_allows_the_rest(name: str, at: str | None, to: str, why: str) 
     [
         ("2: Build", ("2", "Build")),
         ("2", ("2", "")),
+        ("2: ", ("2", "")),
         (" 3.1:  Try it ", ("3.1", "Try it")),
         ("3.A: Slow: by region", ("3.A", "Slow: by region")),
         ("10.2.AB.3: x", ("10.2.AB.3", "x")),
         ("03.010: zeros", ("3.10", "zeros")),
         ("0: Setup", ("0", "Setup")),
+        (
+            "20261118105500123.INTERNATIONALIZATION: x",
+            ("20261118105500123.INTERNATIONALIZATION", "x"),
+        ),
         *((text, None) for text in ("", "Build", "A.1", "2.a", "2.", ".2", "2..1", "2:Build")),
         *((text, None) for text in ("2.A1", "-1", "2 3", "٣", "1" * 99, ": x")),
     ],
@@ -328,6 +334,14 @@ def test_a_track_ends_at_its_last_phase() -> None:
     early = rules.finish(replace(PROVING, current=PROVING.find("2")))
     assert early == Refusal("3.A still lies ahead; go there first")
     assert isinstance(rules.finish(PROVING), Refusal)
+
+
+def test_what_only_a_person_lets_pass_is_not_said_to_be_allowed() -> None:
+    """Nobody is sent from one refusal to the next."""
+    phases = Phase("1", "A"), Phase("2", "B", approval="person"), Phase("2.1", "B1"), Phase("4")
+    refused = rules.go(Track(phases, current=phases[0]), "4")
+    assert isinstance(refused, Refusal)
+    assert "allowed now: 1: A, 2: B; for" in refused.reason
 
 
 def test_who_leaves_a_phase_that_wants_a_person() -> None:

@@ -188,3 +188,51 @@ def test_the_meta_question_is_answered_in_the_requirements_words(
     """Its letters and wordings are known as those of the buckets are."""
     question = bucket_question(*(f"E{number}" for number in range(1, count + 1)))
     assert read(text, question, "strict").codes == (code,)
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+def test_the_beginning_of_what_to_do_names_it_where_only_one_begins_like_that(mode: Mode) -> None:
+    """Whole words of its label, however many."""
+    meta = bucket_question(*(f"E{number}" for number in range(1, 8)))
+    texts = ("narrow it down", "Narrow it", "proceed one by", "batches of")
+    assert codes(meta, mode, *texts) == ["NAR", "NAR", "ALL", "BAT"]
+    needs = ask_after("cut", "cut", "include", "cut", "cut", E3={"requires": ("E1",)})
+    assert codes(needs, mode, "accept it as", "cut E3", "keep") == ["BRK", "CUT", "KEP"]
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize("first", ["cut", "defer"])
+def test_what_is_said_of_the_other_option_is_no_way_out_of_a_conflict(
+    first: str, mode: Mode
+) -> None:
+    """`cut E1`, which is cut already, does not keep it."""
+    needs = ask_after(first, "cut", "include", "cut", "cut", E3={"requires": ("E1",)})
+    texts = ("cut E1", "cut E1 for good", "cut Slack DM bot", f"keep E1 {first}", "keep E3")
+    assert {text for text in texts if read(text, needs, mode).kind == "pick"} == set()
+    assert codes(needs, mode, "cut E3", "cut Microsoft Teams") == ["CUT", "CUT"]
+    assert codes(needs, mode, "keep E1", "keep Slack DM bot") == ["KEP", "KEP"]
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize("text", ["yes", "sounds good", "go ahead", "do it", "ok"])
+def test_a_yes_says_what_a_split_is_to_do_only_where_that_is_recommended(
+    text: str, mode: Mode
+) -> None:
+    """`Proceed` is one of three ways to go about it, and `Continue` one of several options."""
+    meta = bucket_question(*(f"E{number}" for number in range(1, 8)))
+    for question in (meta, ask_after("include", "hold"), bucket_question()):
+        assert read(text, question, mode).kind == "ambiguous"
+    assert codes(ask_after(*["include"] * 5), mode, text) == ["SHP"]
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+def test_what_is_said_of_the_rest_is_no_bucket_of_one_option(mode: Mode) -> None:
+    """Where the rest is asked about, it is what becomes of that."""
+    for question in (bucket_question(), ask_after("include", "hold")):
+        assert codes(question, mode, "cut the rest", "defer the rest", "cut more") == [""] * 3
+    options = [quandary.Candidate(key, CHATS[key]) for key in ("E1", "E2", "E3")]
+    flow = quandary.split(options)
+    first = next(flow).questions[0]  # type: ignore[union-attr]
+    rest = flow.send(quandary.Reply((quandary.Answer(first.key, ("E1",)),)))
+    texts = ("cut the rest", "Defer the rest.", "cut")
+    assert codes(rest.questions[0], mode, *texts) == ["CUT", "DEF", "CUT"]  # type: ignore[union-attr]

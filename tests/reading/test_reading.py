@@ -136,6 +136,7 @@ def test_a_plus_before_a_code_is_a_prefix(mode: Mode) -> None:
     assert read("+TST +DOC", CHORES, mode).prefix == "add"
     assert read("+ also clean up the build", CHORES, mode).kind == "own-words"
     assert read("+OK", PLAN, mode).prefix == "add"
+    assert read("+Update the docs", CHORES, mode).argument == "DOC"
     assert read("+ a diagram", PLAN, mode).kind == "own-words"
 
 
@@ -308,11 +309,57 @@ def test_more_is_chosen_by_its_number_or_its_word() -> None:
     assert picks("more info", paged) == "INF"
 
 
+def test_more_goes_with_names_where_several_can_be_chosen() -> None:
+    """Nothing has to be asked about options of any page that are named together with More…."""
+    *first, last = CHORES.choices
+    paged = question(*first, Choice(MORE, "More…"), multi=True, named=(last,))
+    said = f"{last.label}, More…", f"{first[0].label}, {last.label}, more"
+    expected = [f"{MORE},{last.code}", f"{first[0].code},{MORE},{last.code}"]
+    for mode in MODES:
+        assert expected == [picks(text, paged, mode) for text in said]
+    assert f"{first[0].code},{MORE}" == picks("1 and 4", paged)
+
+
 def test_the_number_after_the_choices_is_other() -> None:
     """Where Other has a menu it is shown last, and its number leaves it blank."""
     assert read("4", PLAN).kind == "blank"
     assert read("5", PLAN).kind == "own-words"
     assert read("1 or 4?", PLAN).kind == "own-words"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1, 4", "OK,OTH"),
+        ("4, 1", "OK,OTH"),
+        ("1 and 4", "OK,OTH"),
+        ("3 and other", "RWK,OTH"),
+        ("Looks good, Other", "OK,OTH"),
+        ("4", "blank"),
+        ("1 or 4", "own-words"),
+    ],
+)
+def test_other_opens_its_menu_beside_what_is_chosen(text: str, expected: str) -> None:
+    """By its number or its name, where several can be chosen; elsewhere nothing is picked."""
+    assert picks(text, msgspec.structs.replace(PLAN, multi=True)) == expected
+    assert picks(text, PLAN) == ("blank" if text == "4" else "own-words")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1", "?0,1"), ("2.", "?1,2"), ("#1", "?0,1"), ("1, 2", "?0,1,2"), ("first", "0"), ("0", "0")],
+)
+def test_a_number_that_is_one_options_place_and_anothers_name_is_asked_about(
+    text: str, expected: str
+) -> None:
+    """`1. None at all`, `2. A single one` and so on, where the second one is called 1."""
+    coded = question(*map(Choice, "012", ("None at all", "A single one", "A pair")), multi=True)
+    labelled = question(*map(Choice, "XYZ", "012"), multi=True)
+    assert picks(text, coded) == expected
+    assert picks(text, labelled) == expected.translate(str.maketrans("012", "XYZ"))
+    assert picks("2", question(Choice("1", "One"), Choice("2", "Two"))) == "2"
+    roofs = question(Choice("2", "Roof"), Choice("Roof-2", "Terrace"))
+    assert picks("roof-2", roofs) == "Roof-2"
 
 
 def test_a_number_that_also_begins_a_label_is_ambiguous() -> None:
@@ -472,6 +519,14 @@ def test_another_word_is_no_slip_of_the_finger() -> None:
     assert picks("remvoe", asked) == "REM"
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_word_of_another_label_is_no_slip(mode: Mode) -> None:
+    """`move the beds` has two letters less than a label, and the verb of another one."""
+    asked = question(Choice("MOV", "Move the pots inside"), Choice("COV", "Cover the beds"))
+    assert picks("move the beds", asked, mode) == "own-words"
+    assert picks("cver the bedds", asked, mode) == "COV"
+
+
 def test_one_more_word_behind_and_is_no_remark() -> None:
     """`save and close` is more than `Save`."""
     asked = question(Choice("SAV", "Save"), Choice("OUT", "Leave"))
@@ -557,6 +612,16 @@ def test_a_pick_can_carry_a_comment(
         "deploy now if the tests pass",
         "if the tests pass, let's deploy now",
         "warte bitte auf die anderen",
+        "shall we deploy now",
+        "may I deploy now",
+        "want me to deploy now",
+        "do I have to wait until monday",
+        "deploy now？",
+        "deploy now؟",
+        "deploy now, given a backup",
+        "1, else 2",
+        "1, failing that 2",
+        "deploy to work",
     ],
 )
 def test_questions_hedges_and_instructions_are_own_words(text: str) -> None:
@@ -904,8 +969,8 @@ def test_codes_in_brackets_are_added_and_forced(mode: Mode) -> None:
 @pytest.mark.parametrize("text", ["done", "Done.", "that's all", "That’s it!", "nothing else"])
 def test_done_ends_the_gathering(text: str, mode: Mode) -> None:
     """What was gathered is the answer; where nothing was, they are words like any other."""
-    gathered = msgspec.structs.replace(CHORES, gathered=("DOC", "TST"))
-    assert picks(text, gathered, mode) == "TST,DOC"
+    gathered = msgspec.structs.replace(CHORES, gathered=("DOC", "TST", "OTH"))
+    assert picks(text, gathered, mode) == "DOC,TST,OTH"
     assert picks(text, CHORES, mode) == "own-words"
 
 
@@ -926,6 +991,10 @@ PHASES = question(
         ("i give up", "own-words"),
         ("I GIVE UP", "own-words"),
         ("go up to the office", "own-words"),
+        ("go, what a week", "own-words"),
+        ("so up", "own-words"),
+        ("then up", "own-words"),
+        ("so UP", "UP"),
     ],
 )
 def test_a_code_that_is_an_everyday_word_counts_alone_or_marked(text: str, expected: str) -> None:
@@ -959,6 +1028,23 @@ def test_what_names_more_than_one_option_is_never_a_plain_pick(
 ) -> None:
     """All but something, a but with a limit, clauses that differ, and a number that a label has."""
     assert picks(text, asked) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("yes, later", "?YES,LAT"),
+        ("later, yes", "?YES,LAT"),
+        ("no, later", "?NO,LAT"),
+        ("later", "LAT"),
+        ("yes, merge it", "YES"),
+        ("no, close it", "NO"),
+    ],
+)
+def test_a_yes_or_no_that_is_an_option_is_named_beside_another(text: str, expected: str) -> None:
+    """Clauses that name different options are never a plain pick."""
+    labels = "Yes, merge it", "No, close it", "Later this week"
+    assert picks(text, question(*map(Choice, ("YES", "NO", "LAT"), labels))) == expected
 
 
 STORES = question(
@@ -1071,6 +1157,19 @@ def test_what_it_is_about_and_both_senses_at_once_choose_nothing(text: str, expe
     """What the question is about is no choice of a deed, nor is a yes with a no."""
     asked = msgspec.structs.replace(START, text="The plan is ready. Shall I start?")
     assert picks(text, asked) == expected
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("text", ["recommended", "the recommended one", "Use the recommended."])
+def test_the_recommended_one_is_the_option_that_is_marked_so(text: str, mode: Mode) -> None:
+    """Of several it is asked about, with none it is own words, and a label's own word is that."""
+    yes, no = Choice("YES", "Yes"), Choice("NO", "No", recommended=True)
+    best = msgspec.structs.replace(yes, recommended=True)
+    assert picks(text, question(yes, no), mode) == "NO"
+    assert picks(text, question(best, no), mode) == "?YES,NO"
+    assert picks(text, APPROVAL, mode) == "own-words"
+    assert picks(text, question(Choice("R", "Recommended values"), no), mode) != "NO"
+    assert picks(f"not {text}", question(yes, no), mode) == "own-words"
 
 
 def test_what_is_marked_as_recommended_is_what_a_yes_takes() -> None:
@@ -1277,6 +1376,56 @@ def test_codes_in_capitals_are_joined_by_blanks_where_several_can_be_chosen() ->
     several = question_from_options("Which?", options, multi=True)
     assert read("STG GO", several).codes == ("GO", "STG")
     assert read("GO STG", question_from_options("Which?", options)).codes != ("GO", "STG")
+
+
+def test_a_code_that_is_short_for_its_label_is_no_answer() -> None:
+    """The NO of North orchard counts alone, in brackets or in capitals; `nope` does not say it."""
+    options = [{"code": "NO", "label": "North orchard"}, {"code": "SO", "label": "South orchard"}]
+    asked = question_from_options(
+        "Where do the bees go?", [*options, {"code": "EO", "label": "East"}]
+    )
+    for reply in ("no", "[NO]", "NO please"):
+        assert read(reply, asked).codes == ("NO",)
+    for reply in ("nope", "never", "no way", "no, somewhere dry"):
+        assert read(reply, asked).kind == "own-words"
+    options = [{"code": "YES", "label": "Sign it"}, {"code": "NO", "label": "Not yet"}]
+    assert read("nope", question_from_options("Shall we?", options)).codes == ("NO",)
+
+
+def test_everyone_and_a_yes_are_accounted_for() -> None:
+    """`rehearse everyone` is not one voice, and `take it` not what a description opens with."""
+    options = [
+        {"code": "ALT", "label": "Rehearse the altos alone", "description": "An extra evening"},
+        {"code": "CAN", "label": "Consult the cantor", "description": "About the pitch"},
+        {"code": "OFF", "label": "Drop the piece", "description": "Take it off the programme"},
+    ]
+    asked = question_from_options("The altos lost the pitch. What next?", options)
+    for reply in ("rehearse everyone", "consult everybody", "drop everyone"):
+        assert read(reply, asked).kind == "own-words"
+    assert read("the altos for everyone", asked).codes == ("ALT",)
+    assert read("take it", asked).kind == "ambiguous"
+    assert read("take it off", asked).codes == ("OFF",)
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+def test_a_number_without_its_unit_begins_a_label(mode: Mode) -> None:
+    """`sail at 9` is a beginning in whole words; what two labels begin with is asked about."""
+    labels = {"EVE": "Sail at 9 pm", "FARE": "Raise the fare by 10 %"}
+    options = [{"code": code, "label": label} for code, label in labels.items()]
+    asked = question_from_options("How do we leave?", options)
+    assert read("sail at 9", asked, mode).codes == ("EVE",)
+    assert read("raise the fare by 10", asked, mode).codes == ("FARE",)
+    for reply in ("raise the fare by 1", "sail at 90"):
+        assert read(reply, asked, mode).kind == "own-words"
+    options.append({"code": "DAWN", "label": "Sail at 9 am"})
+    asked = question_from_options("How do we leave?", options)
+    assert read("sail at 9", asked, mode).codes == ("EVE", "DAWN")
+
+
+@pytest.mark.parametrize("number", ["٢", "۲", "२", "２", "#٢"])
+def test_a_number_is_one_in_any_script(number: str) -> None:
+    """Whoever types the digits of their own keyboard names a choice as well."""
+    assert read(number, PLAN).codes == ("INF",)
 
 
 def test_what_is_to_be_done_otherwise_is_another_option() -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import walks
+from quandary.desk.timeline import origins
 from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Outcome, Reply
@@ -79,6 +80,39 @@ def test_slots_are_filled_in_the_drawing_too(store: SqliteStore) -> None:
         "      drop ─▷ Drop Version 2\n"
     ) in report(told)
     assert "{{title}}" not in html.report(told)
+
+
+def test_a_persons_step_has_the_name_that_they_were_asked_with(store: SqliteStore) -> None:
+    """While it waits, too, whichever steps fill its slots."""
+    steps = (
+        Step("a", "Write it", tags=("NoValidation",)),
+        Step("b", "Sign: {{steps.a.output}} ({{title}})", tags=("HUMAN",)),
+    )
+    state = go(store, begin(store, Chart("C", (Page("1", "", steps, (Route("a", "b"),)),))))
+    text = shown(store, state)
+    assert text[0] == "C: waits for a person at “Sign: It is built. (Version 2)”"
+    assert "  ● Sign: It is built. (Version 2)" in text
+
+
+def test_slots_for_earlier_answers_are_filled_in_the_drawing(store: SqliteStore) -> None:
+    """In names and routes, also of what is ahead, where nothing is known of it yet."""
+    steps = (
+        Step("a", "Write it", tags=("NoValidation",)),
+        Step("q", "Where?", "decision", ("HUMAN",)),
+        Step("y", "Send it", tags=("NoValidation",)),
+        Step("n", "Keep {{steps.a.output}} and {{steps.Send it.output}}", tags=("HUMAN",)),
+    )
+    ways = (Route("a", "q"), Route("q", "y", "as {{steps.a.output}}"), Route("q", "n", "no"))
+    drawn = Chart("{{title}}", (Page("1", "", steps, ways),))
+    state = go(store, begin(store, drawn))
+    assert [line for line in shown(store, state) if "{{" in line] == []
+    assert "      as It is built. ─▷ Send it" in shown(store, state)
+    assert "  ○ Keep It is built. and …" in shown(store, state)
+    state = go(store, answer(store, state, "AS-STEPS-A-O"))
+    text = "\n".join(shown(store, state))
+    assert ("{{" in text, "chose “as It is built.”" in text) == (False, True)
+    assert "Where? [as It is built.] → Send it" in text
+    assert origins(store, [state.run])[state.run][0] == "Version 2: Version 2"
 
 
 def test_each_attempt_is_shown_with_what_was_said(store: SqliteStore) -> None:

@@ -278,8 +278,10 @@ def play(seed: int, only: Only | None = None, plant: str = "") -> Played:
     wrong = ""
     patches = [
         patch.object(authority, "require_hand", lambda _: None),
-        patch.object(begin, "reading_agent", lambda: ""),
-        patch.multiple(notices, post=town.post, list_callbacks=list, log_trouble=lambda *_: None),
+        patch.object(begin, "user_settings", lambda: Settings(None, ())),
+        patch.multiple(
+            notices, post=town.post, list_callbacks=lambda _: [], log_trouble=lambda *_: None
+        ),
         patch.object(logging.getLogger("quandary.callbacks"), "disabled", True),
         patch.object(inbox, "now", town.world.now),
         *(patch.object(one, "project_of", lambda _: "sim") for one in (begin, phases)),

@@ -116,9 +116,12 @@ class Driver:
             handle = await aside(self._open, held, run, row)
             if around is None:
                 around = await self.prepare(handle) if self.prepare else self.around
+            begun = chance.monotonic()
             state, lost = await aside(self._take_up, handle, again)
             for output in lost:
                 self.watcher.came(run, output)
+            if state.calls and chance.monotonic() - begun > LOOK_EVERY:  # as in `_make_calls`
+                state = await aside(self._look_again, state)
             return await self._drive(state, around)
 
     def _open(self, held: contextlib.ExitStack, run: str, row: Run | None) -> OpenRun:
@@ -201,9 +204,8 @@ class Driver:
                     making[made] = call.key
                 if fresh:
                     self.watcher.calls(run, fresh)
-                done, _ = await asyncio.wait(
-                    making, timeout=LOOK_EVERY, return_when=asyncio.FIRST_COMPLETED
-                )
+                first = asyncio.FIRST_COMPLETED
+                done, _ = await asyncio.wait(making, timeout=LOOK_EVERY, return_when=first)
                 begun = chance.monotonic()
                 for task in done:
                     del making[task]

@@ -265,7 +265,8 @@ def split_command(
     Up to four options are asked about at once, more one by one, and none is ever left out. What
     the person chooses is checked against what the options require and rule out.
     """
-    rows = msgspec.json.decode(msgspec.json.encode(given.read_options(options)))
+    listed = given.parse_options(read_input(options), options)
+    rows = msgspec.json.decode(msgspec.json.encode(listed))
     person = bool(way.require)
     wanted = desk.Splitting(rows, context, relation, skill, number, way.values, person)
     return begin(way, desk.split(wanted, way.showing))
@@ -332,8 +333,7 @@ def ask(
     run waits to be used. JSON is compared by what it says: spaces, the order of keys and the
     spelling of numbers do not count. Any other input is compared byte by byte.
     """
-    exact = read_input(path) if path else ""
-    wanted = desk.Permitting(action, exact, reason, by=by or "")
+    wanted = desk.Permitting(action, read_input(path) if path else "", reason, by=by or "")
     via = via or ("terminal" if path != "-" and console.is_person() else "relay")
     asked = (via, "claude", None, (), None, None, None, False)
     way = Way(*asked, expires=expires, by=by, where=where, callback=None)

@@ -128,10 +128,8 @@ def _read_options(texts: Iterable[str]) -> tuple[Option, ...]:
     parts = [text.strip().removeprefix("- ").partition("|") for text in texts if text.strip()]
     heads = [(read_head(head.strip()), " ".join(rest.split())) for head, _, rest in parts]
     codes = Codes(head.code for head, _ in heads if head.code)
-    return tuple(
-        Option(head.code or codes.derive(head.label), head.label, description, head.multi)
-        for head, description in heads
-    )
+    coded = [(head.code or codes.derive(head.label), head, about) for head, about in heads]
+    return tuple(Option(code, head.label, about, head.multi) for code, head, about in coded)
 
 
 def write_tree(
@@ -167,23 +165,16 @@ def _draft_from_journal(
 ) -> tuple[str, tuple[Option, ...], str]:
     """Question, options and a paragraph about them, as hosts asked it in this project."""
     store = open_journal(where, existing=True, notify=False)
-    every = [
-        occasion
-        for occasion in occasions(store, current_project())
-        if store.require_run(occasion.run).flow == "question"
-    ]
+    asked = occasions(store, current_project())
+    every = [one for one in asked if store.require_run(one.run).flow == "question"]
     found = [occasion for occasion in every if occasion.id == known]
     if not found:
         hint = suggest(known, {occasion.id for occasion in every}, "see `quandary stats`")
         raise NotFound(f"no host asked a question {known} in this project; {hint}")
     chosen = Counter(said for occasion in found for said in occasion.answer)
-    asked = [
-        ask.questions[0]
-        for occasion in reversed(found)
-        for entry in store.entries(occasion.run, kinds=("asked",))
-        if (ask := entry.read_matter().ask)
-    ]
-    codes, several = Codes(()), asked[0].multi
+    entries = (e for one in reversed(found) for e in store.entries(one.run, kinds=("asked",)))
+    shown = [ask.questions[0] for entry in entries if (ask := entry.read_matter().ask)]
+    codes, several = Codes(()), shown[0].multi
     options = tuple(
         Option(
             codes.derive(choice.label),
@@ -191,12 +182,12 @@ def _draft_from_journal(
             one_line(choice.description) or f"Chosen {count(chosen[choice.label], 'time')} before",
             several,
         )
-        for choice in asked[0].choices
+        for choice in shown[0].choices
     )
-    offered = dict.fromkeys(choice.label for each in asked for choice in each.choices)
+    offered = dict.fromkeys(choice.label for each in shown for choice in each.choices)
     told = ", ".join(f"“{one_line(label)}” {chosen[label]}" for label in {**offered, **chosen})
     about = f"Drafted from `{known}`, asked {count(len(found), 'time')}; chosen: {told}."
-    return question or one_line(asked[0].text), options, about
+    return question or one_line(shown[0].text), options, about
 
 
 def _label(text: str, *, several: bool) -> str:
@@ -346,8 +337,7 @@ def list_levels(tree: Tree, others: Sequence[Tree] = ()) -> Iterator[tuple[str, 
                 # Nothing is left to ask then about the questions beside it.
                 answers = {q.key: Answer(q.key, text=_WORDS, raw=_WORDS) for q in ask.questions}
                 answers[question.key] = Answer(question.key, picked=picked)
-                reply = Reply(tuple(answers.values()))
-                waiting.append((f"{name} › {label}", (*replies, reply)))
+                waiting.append((f"{name} › {label}", (*replies, Reply(tuple(answers.values())))))
 
 
 def _fill(tree: Tree) -> dict[str, str]:

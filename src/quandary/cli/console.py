@@ -29,8 +29,6 @@ from quandary.settings.files import read_input, read_standard_input, read_text
 if TYPE_CHECKING:
     import click
 
-
-if TYPE_CHECKING:
     from quandary.journal.store import State, Store
 
 PERSON = Caller("person", "terminal")
@@ -74,8 +72,7 @@ def current_project() -> str:
 
 def caller(by: str | None = None) -> Caller:
     """Whoever gives a command: the person at the terminal, or an agent that runs it."""
-    who = PERSON if is_person() else ASKER
-    return replace(who, by=by or "")
+    return replace(PERSON if is_person() else ASKER, by=by or "")
 
 
 def is_person() -> bool:

@@ -185,8 +185,7 @@ def draw_track(
     if kept.history:
         lines += ["", "How it came here:"]
         lines += [_passed(_history(folder, passage, store)) for passage in kept.history]
-        last = kept.history[-1].label
-        if last != (current.label if current is not None else ""):
+        if kept.history[-1].label != (current.label if current is not None else ""):
             lines.append("  The history does not lead to the current phase: the file was edited.")
     if differences:
         lines += ["", *(f"Note: {printable(line)}." for line in differences)]

@@ -22,23 +22,6 @@ if TYPE_CHECKING:
 
     Command = TypeVar("Command", bound=Callable[..., object])
 
-_TOPICS = {
-    "trees": "check fmt rule show",
-    "authors": "new trees preview schema",
-    "asking": "ask split gate permit",
-    "phases": "phase",
-    "walking": "walk report",
-    "servers": "worker serve mcp hook resume",
-    "console": "reply",
-    "runs": "next advise read runs log decided amend undo withdraw",
-    "preferences": "prefer stats",
-    "journal": "verify store prune export import",
-    "setup": "install uninstall trust",
-    "doctor": "doctor",
-}
-"""The files of this room, and the commands in each."""
-_HOMES = {name: topic for topic, names in _TOPICS.items() for name in names.split()}
-
 
 class Commands(click.Group):
     """The commands by name; asking for help imports none of them."""
@@ -52,7 +35,7 @@ class Commands(click.Group):
             return None
         from importlib import import_module  # noqa: PLC0415 - one command at a time
 
-        topic = import_module(f"quandary.cli.{_HOMES[cmd_name]}")
+        topic = import_module(f"quandary.cli.{COMMANDS[cmd_name][0]}")
         found = getattr(topic, f"{cmd_name}_command")
         gc.enable()
         # One that is mostly used without click is made only now.
@@ -65,7 +48,7 @@ class Commands(click.Group):
         """The commands in groups, from the tables of this room."""
         for title, names in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl([(name, COMMANDS[name]) for name in names.split()])
+                formatter.write_dl([(name, COMMANDS[name][1]) for name in names.split()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -196,11 +179,8 @@ def _complete_source(_: click.Context, __: click.Parameter, typed: str) -> list[
     path, mark, name = typed.rpartition("#")
     with suppress(QuandaryError):
         known = parse(read_text(path)).trees if mark else (t for _, t in in_project(os.curdir))
-        found = {
-            tree.name: CompletionItem(f"{path}{mark}{tree.name}", help=tree.trigger)
-            for tree in known
-            if matches_name(tree.name, name) and (mark or not tree.fenced)
-        }
+        fitting = (t for t in known if matches_name(t.name, name) and (mark or not t.fenced))
+        found = {t.name: CompletionItem(f"{path}{mark}{t.name}", help=t.trigger) for t in fitting}
         if found or mark:  # a shell completes files by itself only where there is nothing else
             return [*found.values(), *map(CompletionItem, () if mark else _files(typed))]
     return [CompletionItem(typed, type="file")]

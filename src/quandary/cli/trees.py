@@ -477,8 +477,7 @@ def _show_chart(source: str, form: str, page: str, text: str | None, *, whole: b
     if form == "json":
         put_json(_chart(loaded, pages), indent=2)
     elif form == "mermaid":
-        part = msgspec.structs.replace(chart, pages=tuple(pages))
-        put(drawings.chart_as_mermaid(part))
+        put(drawings.chart_as_mermaid(msgspec.structs.replace(chart, pages=tuple(pages))))
     elif form == "dot":
         put(drawings.chart_as_dot(chart, pages))
     else:
@@ -529,10 +528,8 @@ def _tree(tree: Tree) -> dict[str, Any]:
             for decision in tree.decisions
         ],
     }
-    further = {
-        name: getattr(tree, name)
-        for name in ("title", "question", "keywords", "extends", "require", "shape")
-    }
+    names = ("title", "question", "keywords", "extends", "require", "shape")
+    further = {name: getattr(tree, name) for name in names}
     further["shows"] = [extra.letter for extra in tree.extras if extra.shows]
     return shown | {name: value for name, value in further.items() if value}
 

@@ -27,6 +27,7 @@ from quandary.cli.program import store_option
 from quandary.desk import plans
 from quandary.desk.reply import arguments_of, play_script
 from quandary.desk.state import encode_state, end_what_expired, hand_over
+from quandary.doors import terminal
 from quandary.errors import QuandaryError, Rejected
 from quandary.fleet import ANY, THROUGH, Fleet, not_shared
 from quandary.flows.steps import tokens_of
@@ -186,8 +187,7 @@ class Table(Lines):
         grid = Grid.grid(padding=(0, 2))
         for row in [row for row in list(self.rows.values()) if row.status == WALKING][-ROWS:]:
             spent = (f"{row.calls} calls", f"{row.tokens} tokens", f"{row.taken:.0f} s")
-            attempt = f"attempt {row.attempt}"
-            cells = (row.run[-6:], row.item, row.step, row.agents, attempt, *spent)
+            cells = (row.run[-6:], row.item, row.step, row.agents, f"attempt {row.attempt}", *spent)
             grid.add_row(*(Text(printable(cell), no_wrap=True) for cell in cells))
         bar = ProgressBar(total=max(self.items, 1), completed=self.ended, width=30)
         grid.add_row(Text(f"{self.ended}/{self.items}"), bar)
@@ -222,8 +222,7 @@ class LocalAgents:
         async def ask() -> list[str]:
             return await asyncio.gather(*(logged_out(agent, around) for agent in known))
 
-        missing = [problem for problem in drive(ask()) if problem]
-        if missing:
+        if missing := [problem for problem in drive(ask()) if problem]:
             raise Rejected("; ".join(missing))
 
 
@@ -288,13 +287,15 @@ class Session:
 
     def _ask(self, state: State) -> State:
         """A person at this terminal answers what the run asks, and the run is driven on."""
+        worked = True
         while state.ask is not None:
-            before = state
-            state = console.ask_once(self.store, state)
+            if worked:  # what was typed meanwhile answers nothing that was asked since
+                terminal.drop_typed_ahead()
+            before, state = state, console.ask_once(self.store, state)
             if state.status == "waiting" and state.key == before.key:
                 self.left = True
                 break
-            if state.calls:
+            if worked := bool(state.calls):
                 (state,) = self.go([partial(self.driver.drive, state.run)], 1)
         return state
 
@@ -445,8 +446,7 @@ def walk_command(
 
 
 def _is_given(name: str) -> bool:
-    found = click.get_current_context().get_parameter_source(name)
-    return found is ParameterSource.COMMANDLINE
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _items(texts: tuple[str, ...], file: str | None, way: Way) -> list[Item]:
@@ -457,10 +457,8 @@ def _items(texts: tuple[str, ...], file: str | None, way: Way) -> list[Item]:
         if item.id in seen:
             raise QuandaryError(f"two items have the id {item.id}; each needs its own")
         seen.add(item.id)
-    return [
-        msgspec.structs.replace(item, fields={**way.values, **item.fields})
-        for item in items or [Item("1")]
-    ]
+    items = items or [Item("1")]
+    return [msgspec.structs.replace(one, fields={**way.values, **one.fields}) for one in items]
 
 
 def _open_store(way: Way, *, existing: bool = False) -> Store:
@@ -481,8 +479,7 @@ def _for_workers(way: Way) -> Way:
     """How runs are asked that nobody drives here; what was said for such a walk is refused."""
     for name, why in _NOT_FOR_WORKERS.items():
         if _is_given(name):
-            option = name.replace("_", "-")
-            raise click.UsageError(f"--{option} does not go with --fleet: {why}")
+            raise click.UsageError(f"--{name.replace('_', '-')} does not go with --fleet: {why}")
     if way.via == "terminal" and _is_given("via"):
         raise click.UsageError("--via terminal does not go with --fleet: nobody is asked here")
     place = place_of(way.where)
@@ -564,14 +561,12 @@ def _resume(
         began = str(arguments_of(store, run).get("workdir") or os.curdir)
         places[run] = surroundings(folder or plans.work_folder(began), agents.settings)
     alive = ("waiting", "failed") if again is not None else ("waiting",)
-    names = [
-        agent
-        for run, around in places.items()
-        if driver.look(store, run).status in alive
-        for agent in plans.commands_of(store, run, agents, around.folder)
-    ]
+    names: dict[str, list[str]] = {}
+    for run, around in places.items():
+        if driver.look(store, run).status in alive:
+            names |= plans.commands_of(store, run, agents, around.folder)
     first = next(iter(places.values()))
-    agents.require_logins(dict.fromkeys(names), first.folder)
+    agents.require_logins(names, first.folder)
     session = Session(store, agents, first, way, len(places))
     go_on = session.driver.drive
     states = session.go([partial(go_on, run, place, again) for run, place in places.items()], jobs)

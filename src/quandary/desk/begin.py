@@ -25,7 +25,7 @@ from quandary.journal.entries import Asker, sha256
 from quandary.model.asks import MARK, Limits, Note, Required
 from quandary.model.text import shorten
 from quandary.model.tree import OTHER, Decision, Option, Tree
-from quandary.settings import project_of, read_settings, reading_agent
+from quandary.settings import project_of, read_reader, read_settings, user_settings
 
 if TYPE_CHECKING:
     from quandary.desk.plans import Agents
@@ -220,14 +220,15 @@ def begin(
     require_may(caller, "begin")
     arguments = {**beginning.arguments, "via": showing.via, "host": showing.host}
     project = caller.scope.project if caller.scope else project_of(os.curdir)
+    own = user_settings()
     if beginning.flow != "walk":
         arguments["cwd"] = os.getcwd()
-        if agent := reading_agent():
+        if agent := read_reader(own.table("reading")):
             arguments["reader"] = agent
     if key:
         arguments["sent"] = request
     documents = dict(beginning.documents)
-    if callbacks := choose_addresses(store, caller, beginning.callback):
+    if callbacks := choose_addresses(store, caller, beginning.callback, own):
         arguments["callbacks"] = callbacks
     if beginning.attached:
         arguments["attached"] = [msgspec.to_builtins(one.about) for one in beginning.attached]
@@ -392,7 +393,7 @@ def split(wanted: Splitting, showing: Showing) -> Beginning:
         number=wanted.number,
         context=wanted.context,
         limits=showing.limits(),
-        values=wanted.values,
+        values={n: v for n, v in wanted.values.items() if v.strip()},  # a blank fills nothing
         require=_required(wanted),
     )
     return _beginning("split", terms, "options")
@@ -406,7 +407,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
     """
     from quandary.desk import phases  # noqa: PLC0415 - one flow at a time
     from quandary.flows import gate as gates  # noqa: PLC0415 - the same
-    from quandary.flows.wording import fill, require_filled  # noqa: PLC0415 - the same
+    from quandary.flows.wording import fill, find_slots, require_filled  # noqa: PLC0415 - the same
     from quandary.formats.proof import convert_typed  # noqa: PLC0415 - the same
 
     folder, kept, stuck = phases.open_track(store, wanted.folder, adopting=True)
@@ -418,8 +419,10 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         raise Rejected(f"{wanted.folder}: no phase has begun; {begin_with}")
     phase = track.find(track.current.label) or track.current
     label, _, description = (part.strip() for part in wanted.custom.partition("|"))
-    label, description = (fill(part, wanted.values) for part in (label, description))
+    label, description = (fill(p, wanted.values, blanks=False) for p in (label, description))
     require_filled(f"{label} {description}", "the custom action")
+    for name in (p.title for p in track.phases if find_slots(p.title)):
+        require_filled(fill(name, wanted.values, blanks=False), "the name of a phase")
     if wanted.custom and not label:
         raise QuandaryError(f"custom {wanted.custom!r} has no label; write 'Label | Description'")
     guarded = wanted.require_person or any(phase.approval for phase in track.phases)
@@ -438,7 +441,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         proof=proof,
         limits=showing.limits(),
         values=wanted.values,
-        context=gates.describe(os.path.basename(folder), track, phase, shown),
+        context=fill(gates.describe(os.path.basename(folder), track, phase, shown), wanted.values),
         base=base,
         lacking=phases.find_gaps(folder, phase.proof, proof, base).names,
         shown=shown,

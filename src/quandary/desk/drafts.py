@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from quandary.desk.sheets import check_values, read_typed, take_values, tell_changes, tell_fields
+from quandary.desk.sheets import check_values, read_typed, take_values, tell_changes
 from quandary.errors import Rejected
 from quandary.model.asks import BACK, MORE, Answer, Choice, Question, Reading
 from quandary.model.text import printable
@@ -59,6 +59,12 @@ class Draft:
         menu = "Other..., or your own words" if self.question.menu else "Other: your own words"
         return self.question.value or menu
 
+    def is_value(self, typed: str) -> bool:
+        """Whether what is typed is the value asked for, and no number of a row that spells none."""
+        spelt = typed in {choice.label for choice in self.question.options}
+        rows = map(str, range(1, self.other + 1))
+        return bool(self.question.value) and (spelt or typed not in rows)
+
     def move(self, step: int) -> None:
         """Up or down, round the ends."""
         self.at = (self.at + step) % (self.other + 1)
@@ -76,15 +82,14 @@ class Draft:
         if code not in self.question.gathered:
             self.ticked ^= {code}
 
-    def is_ticked(self, choice: Choice) -> bool:
-        """Whether the choice is part of a multi-select answer so far."""
-        return choice.code in self.ticked or choice.code in self.question.gathered
-
     def settle(self, *, up: bool = False) -> str:
         """Make the answer out of what is marked and typed; or say why it is none yet."""
         answer: Answer | str
         if up:
-            answer = Answer(self.question.key, picked=(BACK,)) if self.question.above else NO_MENU
+            stays = self.question.multi and not self.question.above[1:]  # on a page, not in a menu
+            marks = tuple(c.code for c in self.choices if stays and c.code in self.ticked)
+            back = Answer(self.question.key, (*marks, BACK), comment=self.words.strip())
+            answer = back if self.question.above else NO_MENU
         elif self.question.multi:
             answer = self._join_ticks()
         elif self.on_other:
@@ -105,11 +110,6 @@ class Draft:
             why = str(refused).partition(";")[0]
             return f"{why[:1].upper()}{why[1:]}."
         return ""
-
-    def tell_typed(self) -> list[str]:
-        """The fields with what stands in them by now."""
-        filled = self.question.filled | self.typed
-        return tell_fields(replace(self.question, filled=filled))
 
     def press(self, letter: str) -> str:
         """Make the answer out of an extra, beside what is ticked; or say that there is none."""
@@ -138,11 +138,10 @@ class Draft:
                 return answer
             if answer.prefix == "force":
                 return STANDS_ALONE
-            return replace(answer, picked=tuple(dict.fromkeys((*picked, *answer.picked))))
-        if more:
-            picked = (*picked, MORE)
-        elif picked and self.opens and self.question.behind_other:
-            picked = (*picked, self.question.behind_other)
+            typed = (self.question.behind_other,) if answer.blank else answer.picked
+            return replace(answer, picked=tuple(dict.fromkeys(filter(None, (*picked, *typed)))))
+        if more or (picked and self.opens and self.question.behind_other):
+            picked = (*picked, MORE if more else self.question.behind_other)
         opens = self.on_other and self.question.menu
         if picked or (self.question.gathered and not opens):
             return Answer(self.question.key, picked=picked or self.question.gathered)
@@ -173,7 +172,7 @@ class Draft:
         reading = self.reading()
         if self.question.value:
             return "" if reading.kind == "own-words" else f"→ {LEFT_OUT}"
-        if reading.kind == "blank" and self.ticked:
+        if not self.words.strip() and self.ticked:
             return "→ continues with what is ticked"
         if reading.kind == "blank":
             return "→ more options" if self.question.menu else ""
@@ -217,9 +216,7 @@ def meaning(question: Question, answer: Answer) -> str:
     if answer.among:
         asked = "which?" if answer.among[1:] else "asks whether it is"
         return f"{asked} {' or '.join(_labels(question, answer.among))}"
-    parts = _labels(question, answer.picked)
-    if answer.text:
-        parts.append("your own words")
+    parts = [*_labels(question, answer.picked), *(["your own words"] if answer.text else [])]
     return ", ".join(parts) or (LEFT_OUT if question.value else "more options")
 
 

@@ -31,6 +31,7 @@ from quandary.settings import data_folder, user_settings
 if TYPE_CHECKING:
     from quandary.journal.store import Letter, Run, Store
     from quandary.model.asks import Ask
+    from quandary.settings import Settings
 
     Watch = Callable[[Callable[[], object]], None]
 
@@ -256,8 +257,7 @@ def _post(means: Means, body: bytes, seconds: float) -> str:
     signal.signal(signal.SIGALRM, leave)
     signal.setitimer(signal.ITIMER_REAL, seconds + 2)  # for one that sends a byte now and then
     try:
-        headers = {"X-Quandary-Event": EVENT}
-        return post(means.webhook, means.secret, body, headers, seconds)
+        return post(means.webhook, means.secret, body, {"X-Quandary-Event": EVENT}, seconds)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -317,9 +317,9 @@ class Callback(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return address == self.url or address.startswith(self.url.rstrip("/") + "/")
 
 
-def list_callbacks() -> list[Callback]:
-    """The user's own."""
-    parts = user_settings().parts
+def list_callbacks(own: Settings) -> list[Callback]:
+    """Those of the user's own settings."""
+    parts = own.parts
     return read_callbacks(parts[0].values.get("callbacks", [])) if parts else []
 
 
@@ -334,12 +334,12 @@ def read_callbacks(entries: object) -> list[Callback]:
     return found
 
 
-def choose_addresses(store: Store, caller: Caller, named: str) -> list[str]:
+def choose_addresses(store: Store, caller: Caller, named: str, own: Settings) -> list[str]:
     """Who is told of a run: the addresses of the user's settings, and the one that the run names.
     Whoever asks from elsewhere names only what is listed there. An address on this very machine
     means another one wherever a store is shared, so there it has to be listed as well.
     """
-    known = list_callbacks()
+    known = list_callbacks(own)
     chosen = [callback.url for callback in known if not callback.only_named]
     if named and named not in chosen:
         require_safe(named, "a callback")
@@ -357,13 +357,13 @@ def _is_reached(store: Store, address: str) -> bool:
     return store.shared is None or not is_here(address)
 
 
-def deliver_callbacks(store: Store, goes_on: Callable[[], bool] = lambda: True) -> None:
-    """Deliver what is due, as soon as it is, for as long as it `goes_on`."""
+def deliver_callbacks(store: Store) -> None:
+    """Deliver what is due, as soon as it is, as long as the program runs."""
     import logging  # noqa: PLC0415 - not where the question is asked
 
     away, log = False, logging.getLogger("quandary.callbacks")
     with closing(store.news(1.0)) as news:
-        while goes_on():
+        while True:
             try:
                 next(news)
                 while deliver_due(store):
@@ -380,7 +380,7 @@ def deliver_due(store: Store) -> int:
     import logging  # noqa: PLC0415 - as above
 
     log = logging.getLogger("quandary.callbacks")
-    taken, secrets = 0, list_callbacks()
+    taken = 0
     for letter in store.find_letters(chance.stamp(chance.now())):
         told = describe_letter(store, letter)
         late = told is None or chance.now() - datetime.fromisoformat(told["at"]) > A_DAY
@@ -389,8 +389,12 @@ def deliver_due(store: Store) -> int:
             continue  # somebody else is at it
         wrong = f"it was not taken within a day ({letter.tries} tries)" if late else ""
         if told is not None and not late:
-            secret = next((one.secret for one in secrets if one.covers(letter.address)), "")
-            wrong = _call_back(store, letter, told, secret)
+            known = [one for one in list_callbacks(user_settings()) if one.covers(letter.address)]
+            wrong = "it is on another machine"
+            if known or _is_reached(store, letter.address):
+                body, secret = msgspec.json.encode(told), known[0].secret if known else ""
+                headers = {"X-Quandary-Event": told["event"], "X-Quandary-Id": told["id"]}
+                wrong = post(letter.address, secret, body, headers, SECONDS)
         if wrong:
             log_trouble("callbacks", f"run {letter.run}, entry {letter.n}: {wrong}")
             log.warning("a callback of run %s failed: %s", letter.run, wrong)
@@ -398,15 +402,6 @@ def deliver_due(store: Store) -> int:
             store.remove_letter(letter)
             taken += 1
     return taken
-
-
-def _call_back(store: Store, letter: Letter, told: dict[str, Any], secret: str) -> str:
-    """Tell an address; what went wrong, if anything did."""
-    known = any(callback.covers(letter.address) for callback in list_callbacks())
-    if not known and not _is_reached(store, letter.address):
-        return "it is on another machine"
-    headers = {"X-Quandary-Event": told["event"], "X-Quandary-Id": told["id"]}
-    return post(letter.address, secret, msgspec.json.encode(told), headers, SECONDS)
 
 
 def describe_letter(store: Store, letter: Letter) -> dict[str, Any] | None:

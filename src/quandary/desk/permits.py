@@ -97,11 +97,9 @@ def why_over(store: Store, state: State) -> str:
     """Why a permit cannot be used any more."""
     result = state.result if isinstance(state.result, dict) else {}
     if state.status == "done" and result.get("used"):
-        used = next(
-            body
-            for entry in reversed(store.entries(state.run, kinds=("returned",)))
-            if isinstance(body := entry.read(), Returned)
-        )
+        entries = store.entries(state.run, kinds=("returned",))
+        bodies = (entry.read() for entry in reversed(entries))
+        used = next(body for body in bodies if isinstance(body, Returned))
         return f"this permit was used already, at {used.at} by {used.source.told}; ask anew"
     if state.status == "done":
         said = f": {result['message']}" if result.get("message") else ""
@@ -259,8 +257,10 @@ def find_rule(rules: Sequence[Rule], request: PermitRequest) -> Verdict | None:
         return None
     fitting = [rule for rule in rules if rule.fits(request)]
     denying = [rule for rule in fitting if rule.decision == "deny"]
+    # However a line is written, each part of it counts.
+    rough = split_command(request.command) + [part.split() for part in PARTS.split(request.command)]
     for rule in denying:
-        if not rule.commands or any(map(rule.rests, _rough_parts(request.command))):
+        if not rule.commands or any(map(rule.rests, rough)):
             return Verdict(rule, DENY)
     allowing = [rule for rule in fitting if rule not in denying]
     if not request.command:
@@ -367,11 +367,6 @@ def split_command(line: str) -> list[list[str]]:
     except ValueError:  # a quotation that does not end
         return []
     return inner + [words for words in commands if words]
-
-
-def _rough_parts(line: str) -> list[list[str]]:
-    """The same for what denies: however a line is written, each part of it counts."""
-    return split_command(line) + [part.split() for part in PARTS.split(line)]
 
 
 class Trial(NamedTuple):

@@ -41,8 +41,6 @@ FLOWS = ("phase", "gate")
 _RUN = re.compile(rf"\b[0-9A-Za-z]{{{chance.LENGTH}}}\b")
 _moves: msgspec.json.Decoder[Move] = msgspec.json.Decoder(Move)
 _REPAIR: dict[str, Any] = {"who": "policy", "through": "mending"}
-
-
 _NAME = "track\n"  # begins the name of a declaration; the folder of its track follows
 _APPROVAL = "approval\n"  # begins the name of the run that used one; the run of its gate follows
 _MOVED, _FINISHED = "moved", "finished"
@@ -201,7 +199,6 @@ class Ordered(NamedTuple):
     run: str
     move: Move
     source: Source
-    at: str
     in_person: bool = False  # whether a person chose it in this very run, with their own hand
     counts: bool = True  # whether the choice stands; it may have been amended
 
@@ -223,7 +220,7 @@ def ordered_moves(store: Store, run: str) -> list[Ordered]:
         elif isinstance(body, bodies.Called) and body.deed == "move-phase":
             move = _moves.decode(getattr(entry.read_matter().sent, "argument", ""))
             own = own and body.source.in_person
-            found.append(Ordered(run, move, body.source, body.at, own, body.key in counting))
+            found.append(Ordered(run, move, body.source, own, body.key in counting))
     return found
 
 
@@ -565,7 +562,7 @@ def _judge_and_move(
     passage = Passage(
         judged.target.title,
         _title(judged.source),
-        chosen.at,
+        chance.stamp(chance.now()),  # proof may come long after the choice
         *chosen.allowed_by,
         reason=move.reason,
         proof=values if judged.kind in ("forward", "finish") else {},
@@ -581,23 +578,20 @@ def _judge_and_move(
 
 MOST = 400
 _PEEK = 4096
-_GATES = 200  # as many runs are looked through for earlier reviews
 
 
 def list_artifacts(store: Store, deed: Do, *, first_lines: bool) -> Done:
     """The artifacts of a track, when it was looked, and what people said of them before."""
     folder = deed.argument
     reviewed = _list_reviews(store, folder)
-    found = list(_files(folder))
-    artifacts = [_artifact(folder, path, first_line=first_lines) for path in found[:MOST]]
+    artifacts = [_artifact(folder, path, first_line=first_lines) for path in _files(folder)]
     for artifact in artifacts:
         if said := reviewed.get((artifact["path"], artifact["digest"])):
             known = ("item", "path", "digest")
             artifact |= {name: word for name, word in said.items() if name not in known}
             artifact["reviewed"] = said["path"]
-    now, more = chance.stamp(chance.now()), max(len(found) - MOST, 0)
-    listed = {"now": now, "artifacts": artifacts, "more": more}
-    listed["digests"] = digest_artifacts(store, folder)
+    now, digests = chance.stamp(chance.now()), digest_artifacts(store, folder)
+    listed = {"now": now, "artifacts": artifacts, "digests": digests}
     return Done(deed.key, text=msgspec.json.encode(listed).decode())
 
 
@@ -664,8 +658,8 @@ def _artifact(folder: str, path: str, *, first_line: bool) -> dict[str, Any]:
 def _list_reviews(store: Store, folder: str) -> dict[tuple[str, str], dict[str, Any]]:
     """What was chosen for each artifact, as it was then, at earlier gates of the track."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in store.runs(status="done", limit=_GATES, newest=True):
-        if row.flow != "gate" or arguments_of(store, row.id).get("folder") != folder:
+    for row in store.each_run(flow="gate", newest=True):
+        if row.status != "done" or arguments_of(store, row.id).get("folder") != folder:
             continue
         for entry in store.entries(row.id, kinds=("ended",)):
             result = entry.read_matter().result

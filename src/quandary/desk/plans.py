@@ -11,7 +11,6 @@ import msgspec
 
 from quandary.desk.begin import Beginning, Showing
 from quandary.errors import NotFound, QuandaryError, Rejected
-from quandary.flows import wording
 from quandary.flows.walk import (
     TIMEOUT,
     Budget,
@@ -20,7 +19,7 @@ from quandary.flows.walk import (
     Terms,
     most_calls,
     plan,
-    values_of,
+    unfilled,
 )
 from quandary.journal.entries import read_beginning, read_document
 from quandary.model.calls import HUMAN, is_human
@@ -46,9 +45,8 @@ def defaults_of(settings: Settings, said: Mapping[str, Any]) -> Defaults:
         "on_exhausted": _one_of(settings, "on_exhausted", ("fail", "continue")),
         "on_interrupted": _one_of(settings, "on_interrupted", ("retry", "ask")),
     }
-    if said.get("timeout") == 0:
-        said = {**said, "timeout": None}
     given = {name: value for name, value in said.items() if value is not None and name in known}
+    given["timeout"] = given.get("timeout") or known["timeout"]
     return msgspec.convert({**known, **given}, Defaults)
 
 
@@ -110,10 +108,8 @@ class Plan(NamedTuple):
             lines += [f"{'':<11} {line}" for line in _about(step)]
         if self.commands:
             lines += ["", "Commands:"]
-            lines += [
-                f"  {name} ({self._may(name)}): {shlex.join(line)}"
-                for name, line in self.commands.items()
-            ]
+            for name, line in self.commands.items():
+                lines.append(f"  {name} ({self._may(name)}): {shlex.join(line)}")
         lines += ["", f"At most {count(self.most_calls, 'call')} for each item."]
         return "\n".join(map(printable, lines)) + "\n"
 
@@ -206,7 +202,7 @@ def prepare_walk(
     commands, permissions, missing = _commands(steps, agents, folder if here else None, allowed)
     errors = [loaded.said(problem) for problem in loaded.errors]
     errors += [problem for step in steps for problem in step.problems]
-    unfilled, refused = _unfilled(steps, items)
+    wanting, refused = unfilled(loaded.chart, steps, items)
     errors += refused
     warnings = [loaded.said(p) for p in loaded.problems if p.severity == "warning"]
     calls = most_calls(loaded.chart, steps, defaults)
@@ -217,7 +213,7 @@ def prepare_walk(
         steps,
         commands,
         list(dict.fromkeys([*errors, *missing])),
-        [*warnings, *unfilled],
+        [*warnings, *wanting],
         [named(s) for page in pages for s in page.steps if (page.id, s.id) not in reached],
         calls if budget.max_calls is None else min(calls, budget.max_calls),
         permissions,
@@ -291,30 +287,3 @@ def _commands(
                 commands[agent.name] = list(words(agent, schema=bool(agent.schema)))
             missing += agents.obstacles(agent, folder) if folder is not None else []
     return commands, permissions, list(dict.fromkeys(missing))
-
-
-def _unfilled(steps: Iterable[Planned], items: Sequence[Item]) -> tuple[list[str], list[str]]:
-    """Slots for a field that an item lacks: what is said of them, and what is refused. Double
-    braces mean something in many languages, so an agent may be meant to see them. A person is not,
-    and of nothing in particular nobody is told anything.
-    """
-    wanting: dict[str, tuple[str, bool]] = {}
-    for step in steps:
-        seen = "\n".join((step.prompt, step.validate_prompt, *step.routes))
-        in_person = any(map(is_human, step.agents))
-        for field in wording.slots(seen)[0] if "{{" in seen else ():
-            if field not in wanting or in_person:
-                wanting[field] = (step.name, in_person)
-    told: tuple[list[str], list[str]] = ([], [])
-    for field, (name, in_person) in wanting.items():
-        slot = f"{{{{{field}}}}}"
-        found = {item.id: wording.fill_prompt(slot, values_of(item), {}).strip() for item in items}
-        bare = [item for item, value in found.items() if value in (slot, "")]
-        if bare:
-            which = "no item has" if len(bare) == len(items) else f"item {bare[0]} does not have"
-            empty = "" in found.values()
-            refused = in_person or (empty and not any(item.title or item.label for item in items))
-            end = "its place would be empty" if empty else "it would stay as it is"
-            end = f"{end}; give it with --set {field}=…" if refused else end
-            told[refused].append(f"“{name}” uses {slot}, a field that {which}; {end}")
-    return told

@@ -13,6 +13,7 @@ from quandary.desk import authority
 from quandary.desk.authority import Caller, may_see_files, require_may
 from quandary.errors import AlreadyAnswered, Diverged, QuandaryError, Rejected
 from quandary.flows.proposals import MOST_OPTIONS
+from quandary.flows.wording import require_filled
 from quandary.journal import chance, runs
 from quandary.journal.history import SNOOZED
 from quandary.model.asks import Answer, Ask, Note, Outcome, Question, Reading, Reply
@@ -95,12 +96,12 @@ def require_waiting(state: State, to: str | None = None) -> Ask:
 
 
 def already(state: State, to: str | None) -> AlreadyAnswered:
-    """What to say to whoever comes too late."""
-    if state.ask is None:
-        reason = f": {state.error}" if state.error else ""
-        return AlreadyAnswered(f"already answered: run {state.run} is {state.status}{reason}")
-    key = f"{to}; " if to else ""
-    return AlreadyAnswered(f"already answered: {key}run {state.run} waits for {state.key}")
+    """What to say to whoever comes too late; what was answered may still have to be done."""
+    stands = f"waits for {state.key}" if state.ask else f"is {state.status}"
+    key = f"{to}; " if to and state.ask else ""
+    why = f": {state.error}" if state.error and not state.ask else ""
+    how = f"; continue with: quandary next {state.run}" if stands == "is waiting" else ""
+    return AlreadyAnswered(f"already answered: {key}run {state.run} {stands}{why}{how}")
 
 
 def read_reply(
@@ -170,11 +171,8 @@ def _bar(run: OpenRun, meant: Reply) -> Reply:
     for answer in meant.answers:
         question, text = run.state.ask.question(answer.key), answer.text or ""
         options = question.options if question and text and not answer.proposed else ()
-        barred = {
-            choice.code: why
-            for choice in options[:MOST_OPTIONS]
-            if question and (why := vetoes(question, text, choice.code))
-        }
+        seen = {c.code: vetoes(question, text, c.code) for c in options[:MOST_OPTIONS] if question}
+        barred = {code: why for code, why in seen.items() if why}
         answers.append(msgspec.structs.replace(answer, barred=barred) if barred else answer)
     return Reply(tuple(answers))
 
@@ -219,6 +217,7 @@ def advise(
     taken = {extra.letter for extra in question.extras}
     taken |= {code.rpartition("/")[2].lstrip("<").upper() for code in codes}
     for offer in offers:
+        require_filled(offer.text, f"option {offer.letter}")
         if offer.letter in taken:
             free = ", ".join([letter for letter in LETTERS if letter not in taken][:3])
             raise QuandaryError(f"--option {offer.letter} is taken already; free are {free} …")

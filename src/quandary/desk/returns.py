@@ -308,11 +308,8 @@ class _ReplyReader:
         if not marks or text[: marks[0].start()].strip():
             return []
         ends = [*(found.start() for found in marks[1:]), len(text)]
-        found_in = [*names.values()]
-        return [
-            (found_in[(found.lastindex or 1) - 1], text[found.end() : end].strip())
-            for found, end in zip(marks, ends, strict=True)
-        ]
+        found_in, pairs = [*names.values()], zip(marks, ends, strict=True)
+        return [(found_in[(m.lastindex or 1) - 1], text[m.end() : end].strip()) for m, end in pairs]
 
     def _names(self) -> dict[str, Sheet]:
         """What a line can begin with: the item's id, title or header, the key, or the number.
@@ -335,11 +332,8 @@ class _ReplyReader:
                     names.setdefault(name, []).append(sheet)
         if several and not any(name.isdecimal() for name in names):
             names |= {str(number): [sheet] for number, sheet in enumerate(self.sheets, 1)}
-        return {
-            name: names[name][0]
-            for name in sorted(names, key=lambda name: (-len(name), name))
-            if len(names[name]) == 1 and name.casefold() not in taken
-        }
+        clear = (n for n, named in names.items() if len(named) == 1 and n.casefold() not in taken)
+        return {name: names[name][0] for name in sorted(clear, key=lambda n: (-len(n), n))}
 
     def read_entry(self, sheet: Sheet, entry: dict[str, Any]) -> Answer | None:
         """An entry of a list of answers, ours or a host's."""
@@ -372,7 +366,11 @@ class _ReplyReader:
         values = {} if entry.get("values") is None else entry["values"]
         if not isinstance(values, dict):
             raise ParseError(f'values for {question.key} is an object, such as {{"name": "text"}}')
-        remarks = convert_annotations(entry.get("annotations"))
+        try:
+            remarks = convert(entry.get("annotations") or (), tuple[Annotation, ...])
+        except ValidationError:
+            example = '{"file": "plan.md", "line": 12, "text": "too short"}'
+            raise ParseError(f"annotations is a list of remarks, such as {example}") from None
         beside: dict[str, Any] = {"values": values, "annotations": remarks}
         if (values or remarks) and not codes and entry.get("text") is None:
             return Answer(question.key, prefix="fill", **beside)
@@ -435,11 +433,11 @@ class _ReplyReader:
         return self.read_words(sheet, text)
 
     def join_picks(self, sheet: Sheet, picked: Iterable[str], text: str) -> Answer:
-        """Ticked options, with what was typed beside them; "" is Other, which takes the text."""
+        """Ticked options, and what was typed; "" is Other, which takes the text or is the text."""
         answer = self.read_words(sheet, text)
         codes = dict.fromkeys(picked)
         chosen = [code for code in (*codes, *answer.picked) if code]
-        if chosen and "" in codes and answer.blank:
+        if chosen and answer.blank and ("" in codes or not is_blank(text)):
             chosen += filter(None, [sheet.question.behind_other])
         return replace(answer, picked=tuple(dict.fromkeys(chosen)))
 
@@ -452,8 +450,7 @@ class _ReplyReader:
         if not text or (self.is_other(text) and not sheet.question.value):
             return Answer(key)
         mode: Literal["strict", "plain"] = "plain" if self.as_text else "strict"
-        question = sheet.question
-        return read_typed(question, text, lambda said: self._read(sheet, said, mode))
+        return read_typed(sheet.question, text, lambda said: self._read(sheet, said, mode))
 
     def _read(self, sheet: Sheet, text: str, mode: Literal["strict", "plain"]) -> Answer:
         if sheet.codes.get(text):  # beside values
@@ -536,8 +533,9 @@ def add_proposal(answer: Answer, question: Question, given: Any) -> Answer:  # n
         raise ParseError(f'proposed for {question.key} is the code of an option, such as "OK"')
     found = (labels.get(name.strip()) or _code(question, name.strip()) for name in names)
     codes = tuple(dict.fromkeys(found))
-    shown = [c.code for c in question.choices if question.confirms]  # its Yes and No are no options
-    if {"", *shown} & {*codes} or (len(codes) > 1 and not question.multi):
+    # A Yes, a No, further pages and the levels above are no options: a proposal says what it means.
+    known = [c.code for c in (question.named if question.confirms else question.options)]
+    if not {*codes} <= {*known} or (len(codes) > 1 and not question.multi):
         raise QuandaryError(f"propose one option for {question.key}, by its code")
     if not answer.text:
         return answer
@@ -546,15 +544,6 @@ def add_proposal(answer: Answer, question: Question, given: Any) -> Answer:  # n
     against = {code: vetoes(question, answer.text, code) for code in codes}
     barred = {code: why for code, why in against.items() if why}
     return replace(answer, proposed=codes, barred=barred)
-
-
-def convert_annotations(given: Any) -> tuple[Annotation, ...]:  # noqa: ANN401 - any JSON
-    """Remarks on lines, in our own form."""
-    try:
-        return convert(given or (), tuple[Annotation, ...])
-    except ValidationError:
-        example = '{"file": "plan.md", "line": 12, "text": "too short"}'
-        raise ParseError(f"annotations is a list of remarks, such as {example}") from None
 
 
 def _add_comment(answer: Answer, comment: str) -> Answer:

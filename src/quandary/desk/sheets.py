@@ -89,7 +89,7 @@ def is_other(text: str) -> bool:
 
 def one_line(line: str) -> str:
     """A text on one line, with nothing hidden in it."""
-    return reveal(_BREAKS.sub(" ", line).strip())
+    return reveal(line.strip() if line.isprintable() else _BREAKS.sub(" ", line).strip())
 
 
 def shorten(text: str, longest: int = 200) -> str:
@@ -141,10 +141,8 @@ def _options(question: Question) -> tuple[Shown, ...]:
     labels = _distinct([option.label for option in options], codes)
     if question.multi:
         labels = _separable(labels, codes)
-    return tuple(
-        Shown(label, option.description or label, option.choice)
-        for label, option in zip(labels, options, strict=True)
-    )
+    pairs = zip(labels, options, strict=True)
+    return tuple(Shown(label, o.description or label, o.choice) for label, o in pairs)
 
 
 def _fillers(question: Question) -> list[Shown]:
@@ -163,10 +161,8 @@ def _distinct(texts: list[str], names: Sequence[str]) -> list[str]:
         if len(set(texts)) == len(texts):
             break
         marks = names if turn == 0 else [str(number) for number in range(1, len(texts) + 1)]
-        texts = [
-            f"{text} ({mark})" if texts.count(text) > 1 else text
-            for text, mark in zip(texts, marks, strict=True)
-        ]
+        pairs = zip(texts, marks, strict=True)
+        texts = [f"{text} ({mark})" if texts.count(text) > 1 else text for text, mark in pairs]
     return texts
 
 
@@ -229,11 +225,9 @@ def tool_input(ask: Ask, host: str = "claude") -> dict[str, Any]:
     for sheet in shown:
         question, text = sheet.question, sheet.text
         form: dict[str, Any] = {"id": question.key} if box.ids else {}
-        unaided = question.multi and not box.several
-        form["question"] = f"{text} {SEVERAL}" if unaided else text
+        form["question"] = f"{text} {SEVERAL}" if question.multi and not box.several else text
         form["header"] = one_line(question.header) or question.item or question.key
-        if box.several:
-            form["multiSelect"] = question.multi
+        form |= {"multiSelect": question.multi} if box.several else {}
         form["options"] = [{"label": o.label, "description": o.description} for o in sheet.options]
         questions.append(form)
     return {"questions": questions}
@@ -244,7 +238,7 @@ OWN_WORDS = "something else: say it in your own words, or choose this to see mor
 SEVERAL_NUMBERS = "You can choose several, such as `1, 2`."
 
 # A lower-case letter behind the full stop is an abbreviation's more often than a sentence's.
-_SENTENCE = r"(?<=[.!?…。！？])[\"'”’)\]]*\s+(?=[^\sa-z])"
+_SENTENCE = r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[^\sa-z])|(?<=[。！？])[”」』）]*\s*(?=[^。！？”」』）])"
 _CRUMBS = r"\[[^\]\s]+\]: "
 _NUMBER = r"^D\d+(?:\.[\w-]+)*: "  # of a part of a split
 _MARKS = r"(?m)\*\*|`+|^~~~\w*|^\s*[-#>|]+\s+"
@@ -450,12 +444,8 @@ def check_values(question: Question, answer: Answer) -> Answer:
         if name not in fields:
             known = f"there are {', '.join(fields)}" if fields else "it has none"
             raise Rejected(f"{question.key} has no field {shown(name)}; {known}")
-        value = _read_value(fields[name], given)
-        if (
-            name not in now
-            or now[name] != value
-            or isinstance(now[name], bool) != isinstance(value, bool)
-        ):
+        value, before = _read_value(fields[name], given), now.get(name, ...)
+        if before != value or isinstance(before, bool) != isinstance(value, bool):
             changed[name] = value
     now |= changed
     empty = [f.label for f in question.fields if f.required and now.get(f.name) in (None, "")]

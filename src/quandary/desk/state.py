@@ -41,8 +41,7 @@ def conceal(store: Store, caller: Caller, state: State) -> State:
     if state.ask is None or may_see_files(caller):
         return state
     ask = conceal_files(store, caller, state.run, state.ask)
-    own = len(state.ask.notes)
-    return replace(state, ask=ask, notes=(*ask.notes, *state.notes[own:]))
+    return replace(state, ask=ask, notes=(*ask.notes, *state.notes[len(state.ask.notes) :]))
 
 
 def conceal_files(store: Store, caller: Caller, run: str, ask: Ask) -> Ask:
@@ -61,8 +60,8 @@ def conceal_files(store: Store, caller: Caller, run: str, ask: Ask) -> Ask:
             shown += [(show_file(path, text), instead), (f"{path}:\n\n{text}", instead)]
 
     def without(text: str) -> str:
-        for content, instead in shown:
-            text = text.replace(content, instead)
+        for content, instead in sorted(shown, key=lambda pair: len(pair[0]), reverse=True):
+            text = text.replace(content, instead)  # one may be how another begins
         return text
 
     preamble = replace(ask.preamble, why=without(ask.preamble.why))
@@ -213,7 +212,8 @@ def proof_of(flow: str, result: dict[str, Any] | None) -> dict[str, Any]:
     if result is None:
         raise Rejected("the run is done, but what came of it was pruned")
     if flow == "decide":
-        chosen = [{"item": c["item"], "path": c["path"]} for c in result["chosenItems"]]
+        keys = ("item", "path", "decision")
+        chosen = [{key: c[key] for key in keys if key in c} for c in result["chosenItems"]]
         return {"treeName": result["treeName"], "chosenItems": chosen}
     if flow == "gate":
         names = ("executed", "userChoice", "phaseGated", "nextPhase", "proofProvided")

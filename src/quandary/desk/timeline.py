@@ -15,6 +15,7 @@ from quandary.desk.attachments import list_attachments
 from quandary.desk.sheets import tell_changes
 from quandary.desk.state import outcome_lines
 from quandary.errors import StoreError
+from quandary.flows.wording import fill_prompt
 from quandary.journal import entries
 from quandary.journal.history import GivenAnswer, given
 
@@ -87,7 +88,10 @@ def events_with_words(
             said = f"{text} {matter.ask.preamble.text if matter.ask else ''} {body.by}"
             if entry.pruned and entry.kind == "began":  # documents that others still need name it
                 said = f"{flow} {body.by}"
-            yield Event(entry.n, body.at, entry.kind, *body.source, text, _keys(body)), said
+            keys = tuple(body.offered) if isinstance(body, entries.Asked) else ()
+            if isinstance(body, entries.Answered):
+                keys = tuple(answer.key for answer in body.answers)
+            yield Event(entry.n, body.at, entry.kind, *body.source, text, keys), said
 
 
 def search(
@@ -136,8 +140,7 @@ def index_some(store: Store) -> int:
 
     def words_of(run: str) -> str:
         said = [said for _, said in events_with_words(store, run)]
-        row = store.require_run(run)
-        words = map(words_in, (*said, row.project, run))
+        words = map(words_in, (*said, store.require_run(run).project, run))
         return " ".join(dict.fromkeys(chain.from_iterable(words)))
 
     return store.index_words(words_of)
@@ -214,8 +217,7 @@ def tell_answer(answer: Answer, question: Question | None) -> str:
 
 
 def _parts(answer: Answer, question: Question | None) -> Iterator[str]:
-    options = question.every if question else ()
-    labels = {option.code: option.label for option in options}
+    labels = {option.code: option.label for option in (question.every if question else ())}
     labels |= {question.behind_other: "Other"} if question else {}
     extras = {extra.letter: extra.shown for extra in question.extras} if question else {}
     yield from (labels.get(code, code) for code in answer.picked)
@@ -237,14 +239,6 @@ def _parts(answer: Answer, question: Question | None) -> Iterator[str]:
         yield "filled in"
     elif answer.prefix and not answer.extra:
         yield f"{_MARKS[answer.prefix]}{answer.argument}".strip()
-
-
-def _keys(body: AnyBody) -> tuple[str, ...]:
-    if isinstance(body, entries.Asked):
-        return tuple(body.offered)
-    if isinstance(body, entries.Answered):
-        return tuple(answer.key for answer in body.answers)
-    return ()
 
 
 def _text(
@@ -298,6 +292,9 @@ def tell_beginning(
     """What a run is about: its tree or chart, and what it was begun for."""
     drawn = _document(find, body.documents.get("tree") or body.documents.get("chart"))
     name = drawn.get("name") if isinstance(drawn, dict) else None
+    if isinstance(name, str) and (item := arguments.get("item")):
+        values = {**item.get("fields", {}), **item}
+        name = fill_prompt(name, {key: str(value) for key, value in values.items()}, {})
     origin = f" (with answers of run {body.origin})" if body.origin else ""
     about = _about(body.flow, arguments)
     if not about:  # of a split, the options
@@ -329,8 +326,7 @@ def _about(flow: str, arguments: dict[str, Any]) -> str:
         questions = (arguments.get("ask") or {}).get("questions") or [{}]
         return str(questions[0].get("text", ""))
     if flow == "permit":
-        request = arguments.get("request") or {}
-        return str(request.get("action", ""))
+        return str((arguments.get("request") or {}).get("action", ""))
     item = arguments.get("item") or {}
     said = str(arguments.get("context") or item.get("title") or item.get("label") or "")
     return said.replace("**", "")

@@ -47,6 +47,7 @@ FEWEST = 2  # a host shows at least this many options, or there would be no room
 PERSON = "Only a person can answer this, at a terminal (quandary next) or in the browser."
 UP = Choice(BACK, "Back", "To the options before these")
 _ASKED = "You asked: {}"
+_NO_MORE = "That is all"
 NOT_YET = (
     "Whoever asks you this will answer it, with `quandary advise`; leave the question open until "
     "then, or decide without."
@@ -340,9 +341,9 @@ class Asking(ABC, Generic[P]):
         """Codes are the answer, and words where they may be; More… leads to the next page."""
         words = (answer.text or "").strip()
         codes = [code for code in dict.fromkeys(answer.picked) if code != MORE]
+        if words and place.multi and {MORE, BACK}.intersection(answer.picked):
+            self.keep_words(place, words)
         if MORE in answer.picked and (place.multi or not words):
-            if words:
-                self.keep_words(place, words)
             turned = "turned" if place.among else "page"
             return [replace(self._tick(place, codes), **{turned: getattr(place, turned) + 1})]
         if BACK in codes:
@@ -583,7 +584,7 @@ class Chooser(Asking[Inquiry]):
     def question(self, place: Inquiry) -> Question:
         none = () if place.none is None else (place.none,)
         if none and place.gathered:
-            none = (Choice(none[0].code, "That is all", self.chosen(place).rstrip(". ")),)
+            none = (Choice(none[0].code, _NO_MORE, self.chosen(place).rstrip(". ")),)
         room = max(self.limits.options, FEWEST)
         shown, named = page_of(place, place.choices, (*place.named, *none), room)
         if len(shown) < room and not place.among:
@@ -618,6 +619,8 @@ class Chooser(Asking[Inquiry]):
         return replace(ask, notes=(*ask.notes, *inquiry.always), assignment=inquiry.assignment)
 
     def label(self, place: Inquiry, code: str) -> str | None:
+        if place.gathered and place.none and code == place.none.code not in place.gathered:
+            return _NO_MORE
         return next((choice.label for choice in place.every if choice.code == code), None)
 
     def resolve(self, place: Inquiry, typed: str) -> str | None:
@@ -643,10 +646,8 @@ class Chooser(Asking[Inquiry]):
                 return self.again(place, f"{none.label} cannot be combined with other choices.")
             codes = [code for code in codes if code != none.code]
         order = {choice.code: at for at, choice in enumerate((*place.choices, *place.named))}
-        in_order = sorted(codes, key=lambda code: order.get(code, -1))
-        self.last = Selection(
-            tuple(in_order), words, self.comment, place.hands, place.tell_values()
-        )
+        in_order = tuple(sorted(codes, key=lambda code: order.get(code, -1)))
+        self.last = Selection(in_order, words, self.comment, place.hands, place.tell_values())
         return []
 
     def open_menu(self, place: Inquiry) -> list[Inquiry] | None:

@@ -6,7 +6,7 @@ The questions are levels of the tree, one for each item; how they are asked is `
 from __future__ import annotations
 
 import re
-from collections import ChainMap, Counter
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, cycle, product
@@ -116,9 +116,10 @@ def require_slots_filled(terms: Terms) -> None:
     tree, extras = terms.tree, terms.tree.extras if terms.extras is None else terms.extras
     seen = [("the context", terms.context)]
     seen += [(f"extra {extra.letter}", extra.text) for extra in extras]
+    seen += [(f"the field {field.name}", field.label) for field in terms.fields]
     for decision in tree.decisions:
         if not terms.items:
-            seen.append(("the question", _template(terms, decision)))
+            seen += [("the question", _template(terms, decision)), ("the decision", decision.name)]
         for path, option in decision.walk():
             code = "/".join(path)
             seen += [(f"the label of [{code}]", option.label)]
@@ -126,7 +127,7 @@ def require_slots_filled(terms: Terms) -> None:
     doubtful = [(where, text) for where, text in seen if wording.may_be_unfilled(text)]
     room = wording.Room()
     for given in terms.items or (None,):
-        item = _fill_item(given, terms.values) if given else None
+        item = _fill_item(given, terms.values, blanks=False) if given else None
         known = known_of(item, terms.values)
         asked = [
             (f"the question on item {item.id}", _template(terms, decision, item))
@@ -134,11 +135,10 @@ def require_slots_filled(terms: Terms) -> None:
             if item is not None and wording.may_be_unfilled(_template(terms, decision, item))
         ]
         if item is not None:
-            wording.require_filled(item.label, f"the label of item {item.id}")
-            wording.require_filled(item.title, f"the title of item {item.id}")
+            for name in ("label", "title", "context"):
+                wording.require_filled(getattr(item, name), f"the {name} of item {item.id}")
         for where, text in (*doubtful, *asked):
-            filled = room.take(wording.fill(text, known, blanks=False))
-            wording.require_filled(filled, where)
+            wording.require_filled(room.take(wording.fill(text, known, blanks=False)), where)
 
 
 def _require_few(terms: Terms) -> None:
@@ -163,13 +163,18 @@ def _template(terms: Terms, decision: Decision, item: Item | None = None) -> str
     return next(filter(str.strip, given), "")
 
 
-def _fill_item(item: Item, values: Mapping[str, str]) -> Item:
+def _fill_item(item: Item, values: Mapping[str, str], *, blanks: bool = True) -> Item:
     """An item with the slots in its own texts filled."""
-    if "{" not in f"{item.label}{item.title}{item.context}":
+    if "{" not in item.label + item.title + item.context:  # as of most, and there can be thousands
         return item
-    known = known_of(item, values)
-    names = ("label", "title", "context")
-    return replace(item, **{name: wording.fill(getattr(item, name), known) for name in names})
+    known, names = known_of(item, values), ("label", "title", "context")
+    filled = {n: wording.fill(getattr(item, n), known, blanks=blanks) for n in names}
+    return replace(item, **filled)
+
+
+def _fill_field(field: Field, known: Mapping[str, str]) -> Field:
+    title = {"title": wording.fill(field.label, known)}
+    return replace(field, schema=field.schema | title) if "{" in field.label else field
 
 
 def _fill_options(options: tuple[Option, ...], known: Mapping[str, str]) -> tuple[Option, ...]:
@@ -184,11 +189,16 @@ def _fill_options(options: tuple[Option, ...], known: Mapping[str, str]) -> tupl
     )
 
 
+def _own_item(terms: Terms) -> Item:
+    """What a run without items is about: its decision, or its tree where that has several."""
+    tree = terms.tree
+    name = tree.decisions[0].name if len(tree.decisions) == 1 else tree.name
+    return _fill_item(Item("1", label=name, title=name), terms.values)
+
+
 def _fill_terms(terms: Terms) -> Terms:
-    """What is asked, with its slots filled; a run without items is about its decision."""
-    name = terms.tree.decisions[0].name
-    items = terms.items or (Item("1", label=name, title=name),)
-    items = tuple(_fill_item(item, terms.values) for item in items)
+    """What is asked, with its slots filled."""
+    items = tuple([_fill_item(item, terms.values) for item in terms.items]) or (_own_item(terms),)
     return replace(terms, context=wording.fill(terms.context, terms.values), items=items)
 
 
@@ -292,9 +302,8 @@ class Record(msgspec.Struct):
     def chosen(self, root: int, remarks: Remarks | None) -> dict[str, Any]:
         """The entry of the result; of most items nothing was said beside the answer."""
         parts, item = self.parts.get(root, ()), self.item
-        path, labels = self.path(root), [part.label for part in parts]
-        entry: dict[str, Any] = {"item": item.name, "path": path, "itemId": item.id}
-        entry["labels"] = labels
+        entry: dict[str, Any] = {"item": item.name, "path": self.path(root), "itemId": item.id}
+        entry["labels"] = [part.label for part in parts]
         if remarks is not None:
             entry |= remarks.as_result()
         if root in self.values:
@@ -360,9 +369,9 @@ def level_problems(tree: Tree) -> list[str]:
         if not decision.options:
             problems.append(f"decision {decision.name} has no options")
         for level in (decision.options, *(o.options for _, o in decision.walk())):
-            codes = Counter(option.code.upper() for option in level)
-            twice = sorted(code for code, times in codes.items() if times > 1)
-            problems += [f"code [{code}] is used twice on line {level[0].line}" for code in twice]
+            first = {o.code.upper(): o for o in reversed(level)}
+            again = [o for o in level if first[o.code.upper()] is not o]
+            problems += [f"code [{o.code}] on line {o.line} is taken already" for o in again]
     return problems
 
 
@@ -388,8 +397,10 @@ class Decider(Asking[Level]):
         self.kind = terms.kind or ("advisory" if tree.kind == "advisory" else "transition")
         self.advisor, self.reader = terms.advisor, terms.reader
         self.extras = tree.extras if terms.extras is None else terms.extras
-        self.records = {item.id: Record(item) for item in terms.items}
-        self._several = len(tree.decisions) > 1
+        self.records: dict[str, Record] = {}  # of those items about which something is
+        self._followed: list[tuple[Sequence[tuple[Item, int]], list[Part], Sequence[Hand]]] = []
+        """What was chosen for items that have no record yet."""
+        self._several, self._own = len(tree.decisions) > 1, _own_item(terms)
         self._pages: dict[tuple[object, ...], tuple[tuple[Choice, ...], tuple[Choice, ...]]] = {}
         self._plain: dict[int, dict[tuple[str, ...], Part]] = {}
         self._filled: dict[tuple[str, int], tuple[Option, ...]] = {}
@@ -402,12 +413,27 @@ class Decider(Asking[Level]):
         room = max(self.terms.limits.questions, 1)
         places = list(product(items, range(len(decisions))))
         size = max(room // len(decisions), 1) * len(decisions)
-        for begin in range(0, len(places), size):
-            for first in range(begin, begin + size, room):
-                asked = places[first : min(first + room, begin + size)]
-                if asked and not (self.heard and self._recall(asked)):
-                    yield from self.settle([self.level(item, root) for item, root in asked])
+        groups = (range(begin, begin + size, room) for begin in range(0, len(places), size))
+        starts = [first for first in chain.from_iterable(groups) if first < len(places)]
+        for asked in map(places.__getitem__, map(slice, starts, [*starts[1:], len(places)])):
+            if not (self.heard and self._recall(asked)):
+                yield from self.settle([self.level(item, root) for item, root in asked])
         return self.result()
+
+    def record_of(self, item: Item) -> Record:
+        """What has been settled about an item, or where that is going to be kept."""
+        if (found := self.records.get(item.id)) is None:
+            found = self.records[item.id] = Record(item)
+        return found
+
+    def all_records(self) -> list[Record]:
+        """Those of all items, in their order, with what was only followed."""
+        for asked, parts, hands in self._followed:
+            for (item, root), part, hand in zip(asked, parts, hands, strict=True):
+                record = self.record_of(item)
+                record.parts[root], record.hands[root] = [part], [hand]
+        self._followed.clear()
+        return [self.record_of(item) for item in self.terms.items]
 
     def _recall(self, asked: Sequence[tuple[Item, int]]) -> bool:
         """Follow the reply to a first showing, where each answer is one plain choice of a leaf."""
@@ -422,9 +448,7 @@ class Decider(Asking[Level]):
             if part is None or answer != Answer(key, picked):
                 return False
             parts.append(part)
-        for (item, root), part, hand in zip(asked, parts, reply.hands):  # noqa: B905 - the same
-            record = self.records[item.id]
-            record.parts[root], record.hands[root] = [part], [hand]
+        self._followed.append((asked, parts, reply.hands))
         self.notes = []
         del heard[first]
         return True
@@ -446,18 +470,17 @@ class Decider(Asking[Level]):
         options = self._options(item, root)
         block = f"**{wording.header(item, None)}** — {item.context}" if item.context else ""
         blocks, why, multi = (block,) if block else (), why or self.why, is_multi(options)
-        said: dict[str, Any] = {"blocks": blocks, "why": why, "fields": self.terms.fields}
+        known = known_of(item, self.terms.values)
+        fields = tuple([_fill_field(field, known) for field in self.terms.fields])
+        said: dict[str, Any] = {"blocks": blocks, "why": why, "fields": fields}
         return Level(item=item, multi=multi, root=root, options=options, **said)
 
     def _options(self, item: Item, root: int) -> tuple[Option, ...]:
         """The options of a decision, with the slots in labels and descriptions filled."""
         options = self.terms.tree.decisions[root].options
-        if not self._slotted[root]:
-            return options
-        if (item.id, root) not in self._filled:
-            known = known_of(item, self.terms.values)
-            self._filled[item.id, root] = _fill_options(options, known)
-        return self._filled[item.id, root]
+        if self._slotted[root] and (item.id, root) not in self._filled:
+            self._filled[item.id, root] = _fill_options(options, known_of(item, self.terms.values))
+        return self._filled.get((item.id, root), options)
 
     @cached_property
     def _slotted(self) -> list[bool]:
@@ -466,19 +489,15 @@ class Decider(Asking[Level]):
         return [any("{" in f"{o.label}{o.description}" for _, o in walk) for walk in walks]
 
     def _extras(self, item: Item) -> tuple[Extra, ...]:
-        if not any("{" in extra.text for extra in self.extras):
-            return self.extras
         known = known_of(item, self.terms.values)
         return tuple(replace(e, text=wording.fill(e.text, known)) for e in self.extras)
 
     def result(self) -> dict[str, Any]:
         """A path for every item and decision, with what was said beside it."""
         tree = self.terms.tree
-        chosen = [
-            record.chosen(root, self._remarks.get(item))
-            for item, record in self.records.items()
-            for root in range(len(tree.decisions))
-        ]
+        roots, remarks = range(len(tree.decisions)), self._remarks
+        told = ((record, remarks.get(record.item.id)) for record in self.all_records())
+        chosen = [record.chosen(root, beside) for record, beside in told for root in roots]
         if self._several:
             for entry, decision in zip(chosen, cycle(tree.decisions)):
                 entry["decision"] = decision.name
@@ -491,9 +510,14 @@ class Decider(Asking[Level]):
     def question(self, place: Level) -> Question:
         item = place.item
         shown, further = self._page(place)
+        if below := {code for code in place.gathered if "/" in code} - {c.code for c in further}:
+            found = (_choice(trace(place.options, code)[-1], code) for code in sorted(below))
+            further = (*further, *found)  # what was added by its path can be named like the rest
         crumbs = f"[{'/'.join(place.path)}]: " if place.path else ""
         picked = (*shown, *further) if self.idle else ()
-        text, template = f"{crumbs}{self.chosen(place)}{self.root_text(item, place.root)}", ""
+        tree, text = self.terms.tree, self.chosen(place) + self.root_text(item, place.root)
+        decision = tree.decisions[place.root].name if self._several else ""
+        text, template = crumbs + text, ""
         if any(choice.recommended for choice in shown):  # only then can a preference decide it
             template = crumbs + self._word(item, place.root, wording.fill_phrases)
         return Question(
@@ -514,7 +538,7 @@ class Decider(Asking[Level]):
             fields=place.fields,
             filled=place.filled,
             root=not place.path,
-            id=self._id(place),
+            id=keys.joined(tree.name, decision, *place.path),  # the same in every run
             template="" if template == text else template,
         )
 
@@ -527,12 +551,6 @@ class Decider(Asking[Level]):
         if level not in self._pages:
             self._pages[level] = page_of(place, *place.list_choices(), self.limits.options)
         return self._pages[level]
-
-    def _id(self, place: Level) -> str:
-        """What the question is known by in every run: the tree, the decision, the way down."""
-        tree = self.terms.tree
-        decision = tree.decisions[place.root].name if self._several else ""
-        return keys.joined(tree.name, decision, *place.path)
 
     def root_text(self, item: Item, root: int) -> str:
         """The question on an item, with the summary that makes it answerable by itself."""
@@ -548,16 +566,17 @@ class Decider(Asking[Level]):
     def _word(self, item: Item, root: int, fill: Callable[[str, Mapping[str, str]], str]) -> str:
         """The question in words, its slots filled like this."""
         terms = self.terms
-        decision = terms.tree.decisions[root]
+        decision, known = terms.tree.decisions[root], known_of(item, terms.values)
+        name = wording.fill(decision.name, known)
         if template := _template(terms, decision, item):
             fill = wording.fill if wording.is_all_slots(template) else fill
-            text = fill(template, known_of(item, terms.values))
+            text = fill(template, known)
             named = self._several and template != decision.question
-            return f"{decision.name}: {text}" if named else text
+            return f"{name}: {text}" if named else text
         about = wording.sentence(wording.summary(item.context or terms.context))
-        if item.name == decision.name:
-            return f"{about} {item.name}?"
-        return f"{about} {decision.name}: {fill('{title}', {'title': item.name})}?"
+        itself = item.name == name or item == self._own
+        title = "" if itself else f": {fill('{title}', {'title': item.name})}"
+        return f"{about} {name}{title}?"
 
     @cached_property
     def _keywords(self) -> dict[str, str]:
@@ -612,7 +631,7 @@ class Decider(Asking[Level]):
             lines += ["", place.item.context]
         earlier = (
             f"{record.item.name}: {chosen}"
-            for record in self.records.values()
+            for record in self.all_records()
             if (chosen := ", ".join(part.label for part in record.parts.get(place.root, [])))
         )
         if deep and (said := "; ".join(earlier)):
@@ -655,8 +674,7 @@ class Decider(Asking[Level]):
             self.note("matched", place, f"> Matched: {only.label}")
             return [*opened, *self._open(place, f"{menu.code}/{only.code}")]
         place, why = place.keep(place.gathered), "Other: here are the further options."
-        below = _below(place, menu.code, why)
-        return [*opened, replace(below, in_menu=True)]
+        return [*opened, replace(_below(place, menu.code, why), in_menu=True)]
 
     def force(self, place: Level, code: str) -> list[Level]:
         """`!CODE/SUB` is that path, whatever lies behind it."""
@@ -665,7 +683,7 @@ class Decider(Asking[Level]):
         return self.choose(place, place.gathered)
 
     def _record(self, place: Level, part: Part) -> None:
-        record = self.records[place.item.id]
+        record = self.record_of(place.item)
         record.add(place.root, part)
         record.values[place.root] = place.tell_values()
         if place.hands:
@@ -676,9 +694,10 @@ class Decider(Asking[Level]):
         tree = next((tree for tree in self.terms.trees if tree.name == name), None)
         if tree is None or level_problems(tree) or self.depth >= DEEPEST_ASIDE:
             return self.again(place, f"There is no tree {name} here.")
-        same = replace(self.terms, require=self.require)
         own = {"tree": tree, "items": (place.item,), "question": "", "extras": None, "fields": ()}
-        terms = replace(same, **own)
+        terms = replace(self.terms, require=self.require, **own)
+        if place.item == self._own:
+            terms = replace(terms, items=(_own_item(terms),))
         try:
             require_slots_filled(terms)
         except ContextRequired as error:
@@ -688,7 +707,7 @@ class Decider(Asking[Level]):
         known = ("item", "itemId", "labels")
         for one in result["chosenItems"]:
             said = {field: one[field] for field in one if field not in known}
-            self.records[place.item.id].asides.append({"tree": name} | said)
+            self.record_of(place.item).asides.append({"tree": name} | said)
         return [replace(place, why=f"{tree.name} is decided. Back to the question.")]
 
     def run_inside(self, terms: Terms, prefix: str, why: str = "") -> Flow:

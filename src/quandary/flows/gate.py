@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 PROCEED, WALK, BACK, CUSTOM = "PRC", "WLK", "BAK", "CUS"
-MOST_NAMED = 12  # as many artifacts are named in the context of a gate
+MOST_NAMED, MOST_LISTED = 12, 400  # as many artifacts are named in the context, and by the extra
 RESTART, SKIP, TURN = f"{OTHER}/RST", f"{OTHER}/SKP", f"{OTHER}/ALT"
 OUTPUT = Extra("A", "Show what this phase has produced so far")
 AHEAD = Extra("B", "Show which phases remain")
@@ -147,8 +147,8 @@ class _Gate:
         self.terms = terms
         self.phase = terms.phase
         self.place = keys.place(self.phase.label)
-        name = self.phase.name or self.phase.label
-        self.item = Item(self.phase.label, label=name, title=self.phase.title)
+        name = wording.fill(self.phase.name or self.phase.label, terms.values)
+        self.item = Item(self.phase.label, name, wording.fill(self.phase.title, terms.values))
         same = {name: getattr(terms, name) for name in ("limits", "values", "require", "reader")}
         extras, items = (OUTPUT, AHEAD, SPENT), (self.item,)
         asked = decide.Terms(menu(terms), terms.context, items, question(terms), extras, **same)
@@ -263,7 +263,7 @@ class _Gate:
                 {"item": title, "digest": digest, **review}
                 for (title, digest), review in self.reviews.items()
             ],
-            **tell_hands(self.asking.records[self.item.id].hands.get(0, ())),
+            **tell_hands(self.asking.record_of(self.item).hands.get(0, ())),
         }
         return {
             "executed": words,
@@ -284,10 +284,8 @@ class _Gate:
             asked = [(field, self._proof_question(field, problems[field.name])) for field in batch]
             names = ", ".join(field.name for field in batch)
             about = f"Before {self.phase.title} can be left, these have to be proven: {names}."
-            described = [(field.name, field.schema.get("description")) for field in batch]
-            said = "\n".join(
-                f"- {name}: {text}" for name, text in described if isinstance(text, str)
-            )
+            told = [(field.name, field.schema.get("description")) for field in batch]
+            said = "\n".join(f"- {name}: {text}" for name, text in told if isinstance(text, str))
             hints = "Type what is asked for | blank returns to the menu"
             preamble = Preamble(about, (said,) if said else (), why, hints=hints)
             questions = tuple(question for _, question in asked)
@@ -334,9 +332,11 @@ class _Gate:
         if extra == SPENT.text:
             return time_spent(self.phase, self.terms.since, found.get("now", ""))
         self.shown = found.get("digests", self.shown)
-        lines = [f"- {one['path']}: {one['about']}" for one in found.get("artifacts", [])]
-        if found.get("more"):
-            lines.append(f"- and {found['more']} more")
+        artifacts = found.get("artifacts", [])
+        lines = [f"- {one['path']}: {one['about']}" for one in artifacts[:MOST_LISTED]]
+        # Journals of before have a list that was cut, and how much more there was.
+        if more := len(artifacts) - len(lines) + found.get("more", 0):
+            lines.append(f"- and {more} more")
         if not lines:
             return "Nothing has been produced yet."
         return "\n".join([f"{self.phase.title} has produced:", *lines])
@@ -469,9 +469,8 @@ def question(terms: Terms) -> str:
 
 def describe(name: str, track: Track, phase: Phase, shown: Iterable[str] = ()) -> str:
     """What a person has to know of a track before they let it pass."""
-    behind = [
-        p for p in track.ordered if order(p.label) <= order(phase.label) and not track.passed_by(p)
-    ]
+    behind = [p for p in track.ordered if order(p.label) <= order(phase.label)]
+    behind = [p for p in behind if not track.passed_by(p)]
     count, following = len(behind), track.next
     while following is not None:
         count, following = count + 1, track.after(following.label)
@@ -479,9 +478,7 @@ def describe(name: str, track: Track, phase: Phase, shown: Iterable[str] = ()) -
     lines = [f"**{name}** is at {phase.title}{at}."]
     if phase.proof:
         lines.append(f"Required proof: {', '.join(field.described for field in phase.proof)}.")
-    passed = [p.title for p in _guards(track, track.next) if p.label != phase.label]
-    if passed:
-        held = ", ".join(passed)
+    if held := ", ".join(p.title for p in _guards(track, track.next) if p.label != phase.label):
         lines.append(f"Nobody has let {held} pass yet; whoever goes on from here does.")
     if names := [f"`{name.replace('`', '')}`" for name in shown]:
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""

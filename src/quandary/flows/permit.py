@@ -152,11 +152,13 @@ def _approval(request: PermitRequest) -> Inquiry:
 
 
 def _inquiry(request: PermitRequest, asked: str, choices: tuple[Choice, ...]) -> Inquiry:
+    what = " ".join((request.command or request.path).split())
+    quoted = f": {_line(shorten(what, wording.SUMMARY_LENGTH))}" if what else ""
     return Inquiry(
         item=Item("1", title=request.action),
         key=KEY,
         label=request.tool or "Permit",
-        text=" ".join(f"{who_asks(request)} wants to {_quote(request)}.".split()),
+        text=" ".join(f"{who_asks(request)} wants to {request.action}{quoted}.".split()),
         asked=asked,
         choices=choices,
         own_words=True,
@@ -168,7 +170,8 @@ def _inquiry(request: PermitRequest, asked: str, choices: tuple[Choice, ...]) ->
 
 def _change(request: PermitRequest, asking: Chooser, inquiry: Inquiry) -> Steps[str]:
     """What is to be done instead; an empty one, or one that is no object, is asked for again."""
-    why, field = "", main_field(request)
+    texts = (name for name in ("command", "plan") if isinstance(request.values.get(name), str))
+    why, field = "", next(texts, "")
     what = field or "input as a JSON object"
     while True:
         question = Question(
@@ -190,11 +193,6 @@ def _change(request: PermitRequest, asking: Chooser, inquiry: Inquiry) -> Steps[
         if not field and replace(request, input=typed).values:
             return typed
         why = f"What you wrote is no {what}." if typed.strip() else "Nothing was written."
-
-
-def main_field(request: PermitRequest) -> str:
-    """What a person changes where they change one text: the command, or the plan."""
-    return next((n for n in ("command", "plan") if isinstance(request.values.get(n), str)), "")
 
 
 UNCLEAR = "This cannot be shown to the person: give each question a text and options of its own."
@@ -267,13 +265,6 @@ def who_asks(request: PermitRequest) -> str:
     return f"The sub-agent {_line(request.agent)} of {who}" if request.agent else who
 
 
-def _quote(request: PermitRequest) -> str:
-    """The action in a line, with the command or the file where it fits."""
-    what = " ".join((request.command or request.path).split())
-    quoted = f": {_line(shorten(what, wording.SUMMARY_LENGTH))}" if what else ""
-    return f"{request.action}{quoted}"
-
-
 def describe(request: PermitRequest) -> str:
     """What is to be known: where, by whom, why it is asked, and what makes it risky."""
     about = {
@@ -306,9 +297,8 @@ def _blocks(request: PermitRequest) -> list[str]:
     if request.command:
         said = [f"The command:\n\n{wording.fenced(request.command)}"]
         said += [f"It says: {_line(values['description'])}"] if "description" in values else []
-        return said + _show_rest(
-            values, {"command" if values.get("command") else "cmd", "description"}
-        )
+        name = "command" if values.get("command") else "cmd"
+        return said + _show_rest(values, {name, "description"})
     pairs, shown = _find_edits(values)
     if request.path and pairs:
         diffs = "\n\n".join(_diff(before, after) for before, after in pairs)
@@ -321,9 +311,8 @@ def _blocks(request: PermitRequest) -> list[str]:
 def _find_edits(values: dict[str, Any]) -> tuple[list[tuple[str, str]], set[str]]:
     """What an edit takes out and puts in, and under which names that stands, and nothing else."""
     listed = values.get("edits")
-    entries = (
-        [values] if not isinstance(listed, list) else [e for e in listed if isinstance(e, dict)]
-    )
+    every = listed if isinstance(listed, list) else [values]
+    entries = [entry for entry in every if isinstance(entry, dict)]
     found = [(e, a, b) for e in entries for a, b in _MARKS if a in e and b in e]
     pairs = [(str(entry[before]), str(entry[after])) for entry, before, after in found]
     if pairs and entries[0] is values:

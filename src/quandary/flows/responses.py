@@ -11,9 +11,11 @@ import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from string import punctuation, whitespace
 from typing import Any, NamedTuple
 
 from quandary.model.calls import Call, Decision, Expects, Meaning, Output, Process, Validation
+from quandary.model.chart import folded
 from quandary.model.text import shorten
 
 NONCE = "nonce"  # the key under which a response repeats what tells its call from every other one
@@ -21,7 +23,9 @@ DEEPEST_TEXT = 3  # objects as text inside of objects; nobody wraps an answer de
 LARGEST = 2**53
 GAP = "[… {:,} bytes left out …]"  # on a line of its own, for the middle of an output
 _LEFT_OUT = re.compile(r"\n\[… [\d,]+ bytes left out …\]\n")
-_BARE = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
+_SIGN = "[<>=≤≥≠±+−]"  # what makes another amount of a number, or another name of a letter
+_EDGE = rf"(?:[^\W_]|{_SIGN}|-(?=\d))"
+_BARE = re.compile(rf"{_EDGE}(?:.*{_EDGE})?", re.DOTALL)
 _FENCE = re.compile(r"(?m)^ {0,3}(?:`{3,}|~{3,})\w*[ \t]*$")
 _WRITTEN = re.compile(r"[^0-9.-]*([0-9][0-9,]{0,20}(?:\.[0-9]{1,9})?) ?([kKmM]?)\b")
 _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
@@ -72,9 +76,8 @@ def read_response(
         return Finding(None if problem else meaning, problem)
     if heard:
         return Finding(None, f"The object with `{key}` only repeats one that was in the prompt.")
-    nothing = "Nothing was printed." if not text.strip() else ""
     missing = f"There was no JSON object with the key `{key}` in what was printed."
-    return Finding(None, nothing or missing)
+    return Finding(None, missing if text.strip() else "Nothing was printed.")
 
 
 def responses_in(text: str, expects: Expects) -> list[dict[str, Any]]:
@@ -100,21 +103,17 @@ def match_route(answer: str, routes: Sequence[str]) -> str | None:
     """The route that an answer names; case and outer punctuation count only between two routes."""
     if answer in routes:
         return answer
-    for fold in (_even, _bare):
+    for fold in (folded, _bare):
         wanted = fold(answer)
         if fitting := [route for route in routes if wanted and fold(route) == wanted]:
             return fitting[0] if len(fitting) == 1 else None
     return None
 
 
-def _even(text: str) -> str:
-    return " ".join(text.split()).casefold()
-
-
 def _bare(text: str) -> str:
-    """From the first letter or digit to the last."""
-    found = _BARE.search(text)
-    return _even(found[0]) if found else ""
+    """From the first letter, digit or sign to the last; without any, what is no punctuation."""
+    bare = folded(s[0] if (s := _BARE.search(text)) else text.strip(punctuation + whitespace))
+    return re.sub(rf" ?({_SIGN}) ?", r"\1", bare)
 
 
 def clean(text: str) -> str:
@@ -155,8 +154,7 @@ def _fit(found: dict[str, Any], expects: Expects, routes: Sequence[str]) -> Find
         return Finding(None, f"`{required}` must be {kind}, but is {_shown(found[required])}.")
     if expects == "decision" and routes:
         answer = values["answer"]
-        route = match_route(answer, routes)
-        if route is None:
+        if (route := match_route(answer, routes)) is None:
             offered = ", ".join(f"“{route}”" for route in routes)
             problem = f"`answer` must be one of {offered}, but is {_shown(answer)}."
             return Finding(Decision(answer), problem)
@@ -223,6 +221,7 @@ _NEXT = re.compile(rf"{_GAP}([,}}\]])")
 _EXTRA_COMMA = re.compile(rf"({_STRING})|,(?={_GAP}[}}\]])")
 _BRACKET = re.compile(r"[]{}]|(?<!\x1b)\[")
 _QUOTES = {('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("„", "“"), ("«", "»")}
+_SAID, _GOES_ON = re.compile(r"\w,?[ \t]*$"), re.compile(r",?[ \t]*\w")
 _BROKEN = -1
 
 
@@ -248,9 +247,11 @@ def objects(text: str, word: str = "") -> Iterator[dict[str, Any]]:
             fits = part.find(word, start, end) >= 0 or part.find("\\u", start, end) >= 0
             around = (part[start - 1 : start], part[end : end + 1])
             quoted = around in _QUOTES or part[line:start].lstrip().startswith(">")
+            before, after = part[max(line, start - 80) : start], part[end : end + 80].split("\n")[0]
             if around == ("`", "`"):  # code in a sentence quotes; alone on its line it does not
-                beside = part[max(line, start - 80) : start] + part[end : end + 80].split("\n")[0]
-                quoted = beside.strip("` \t\r") != ""
+                quoted = (before + after).strip("` \t\r") != ""
+            elif _SAID.search(before) and _GOES_ON.match(after) and "\n" not in part[start:end]:
+                quoted = True  # in the middle of a sentence
             if fits and not quoted:
                 yield _decode(part[start:end])
 

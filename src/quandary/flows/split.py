@@ -8,7 +8,6 @@ checked for ties that it breaks, and a longer way ends with a look at the whole.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
@@ -102,7 +101,7 @@ def split(
     require_person: bool = False,
 ) -> Flow:
     """Ask about every option until each is included, deferred or cut."""
-    given, room = dict(values or {}), limits or Limits()
+    given, room = {n: v for n, v in (values or {}).items() if v.strip()}, limits or Limits()
     who: Required = "person" if require_person else ""
     return _flow(Terms(tuple(options), skill, relation, number, context, room, given, who))
 
@@ -204,11 +203,11 @@ class _Split:
         **more: Any,  # noqa: ANN401 - further fields of an inquiry
     ) -> Inquiry:
         """A question of the split itself; `part` ends its number, and `own` its id."""
-        key = made.decision(self.terms.number, part)
+        (label, asked), key = _ASKED[own], made.decision(self.terms.number, part)
         choices = self._letter(choices) if own in _LETTERED else choices
-        label, asked = _ASKED[own]
-        fields = {"label": label, "asked": asked, "id": self.ids.own[own], **more}
-        return Inquiry(key=key, text=text, choices=tuple(choices), **fields)
+        item = Item("", title=label if own == "rest" else "")  # `cut the rest`
+        fields = {"label": label, "asked": asked, "item": item, **more}
+        return Inquiry(key=key, text=text, choices=tuple(choices), id=self.ids.own[own], **fields)
 
     def _letter(self, choices: Iterable[Choice]) -> tuple[Choice, ...]:
         """What to do goes by A, B, C and D too, as long as no option has that key."""
@@ -246,9 +245,10 @@ class _Split:
         """The option that words name by its key or number: `E3`, `3`, `#3`, `D1.3`."""
         bare = words.strip().strip(".!#").casefold()
         number = bare.removeprefix(f"d{self.terms.number}.")
-        if number.isdecimal() and 1 <= int(number) <= len(self.keys):
+        named = next((key for key in self.keys if key.casefold() == bare), "")
+        if not named and number.isdecimal() and 1 <= int(number) <= len(self.keys):
             return self.keys[int(number) - 1]
-        return next((key for key in self.keys if key.casefold() == bare), "")
+        return named
 
     def _free(self, code: str) -> str:
         """A code of our own that is no option's key."""
@@ -365,8 +365,7 @@ class _Split:
         ]
         text, asked = f"Not chosen: {self.words.names(keys)}.", f"What should happen to {them}?"
         blocks = self.words.listing("Not chosen", keys)
-        choices += more
-        inquiry = self._inquiry("rest", part, text, choices, asked=asked, blocks=blocks)
+        inquiry = self._inquiry("rest", part, text, [*choices, *more], asked=asked, blocks=blocks)
         code = yield from self._ask(inquiry)
         if code in BUCKETS:
             self._put(keys, BUCKETS[code])
@@ -453,56 +452,53 @@ class _Split:
     def _ways_out(self, breach: Breach) -> list[Choice]:
         """Keep what is needed, cut or defer what needs it, or accept; of two at odds, keep one."""
         one, other = breach.option, breach.other
-        whole_one, whole_other = self.words.name(one), self.words.name(other)
+        this, that = self.words.name(one), self.words.name(other)
         accept = action("BRK", "Accept it as broken", "Both stay as they are; the result says so")
         if breach.kind == "conflicts":
             return [
-                Choice("KEP", f"Keep {one}", f"Cut {whole_other}", also=(f"Cut {other}",)),
-                Choice("CUT", f"Cut {one}", f"Keep {whole_other}", also=(f"Keep {other}",)),
+                Choice("KEP", f"Keep {one}", f"Cut {that}", also=(f"Cut {other}",)),
+                Choice("CUT", f"Cut {one}", f"Keep {that}", also=(f"Keep {other}",)),
                 accept,
             ]
-        keep = Choice("KEP", f"Keep {other}", f"Include {whole_other} after all")
-        cut = Choice("CUT", f"Cut {one} too", f"Drop {whole_one} for good")
-        defer = Choice("DEF", f"Defer {one} too", f"Keep {whole_one} for later")
+        keep = Choice("KEP", f"Keep {other}", f"Include {that} after all", also=(f"Keep {that}",))
+        cut = Choice("CUT", f"Cut {one} too", f"Drop {this} for good", also=(f"Cut {this}",))
+        defer = Choice("DEF", f"Defer {one} too", f"Keep {this} for later", also=(f"Defer {this}",))
         later = self.buckets[other] == "defer"
         return [keep, cut, defer, accept] if later else [keep, cut, accept]
 
     def _confirm(self) -> Steps[None]:
         """The final question, which comes again after every change."""
-        while (code := (yield from self._ask_final())) != "SHP":
-            if code == "CUT":
+        while (code := (yield from self._ask_final())) != self._free("SHP"):
+            if code == self._free("CUT"):
                 included = self.words.within("include")
                 text = f"Included: {self.words.names(included)}."
                 self._put((yield from self._ask_several("more", "more", text, included)), "cut")
-            else:
-                yield from self._revise(code)
+            else:  # one option is asked about again, and no other
+                if code == self._free("REV"):
+                    text, every = self.words.assembled(), map(self._brief, self.keys)
+                    code = yield from self._ask_name(self._inquiry("revise", "revise", text, every))
+                while code:
+                    code = yield from self._decide(code, f"revise-{self.place[code]}")
             yield from self._make_coherent()
 
     def _ask_final(self) -> Steps[str]:
         """The three buckets, and whether that is it; an option named here is to be revised."""
         broken = " ".join(f"Accepted as broken: {self.words.breach(b)}" for b in self.accepted)
         included = self.words.within("include")
+        ship, revise, more = map(self._free, ("SHP", "REV", "CUT"))
         coherent = bool(included) and not broken
         choices = [
-            action("SHP", "Ship this scope", "It stays as it is", recommended=coherent),
-            action("REV", "Revise one option", "Say which one; it is asked about again"),
+            action(ship, "Ship this scope", "It stays as it is", recommended=coherent),
+            action(revise, "Revise one option", "Say which one; it is asked about again"),
         ]
         if included:
-            choices.append(action("CUT", "Cut more", "Tick what to cut of those included"))
+            choices.append(action(more, "Cut more", "Tick what to cut of those included"))
         text = f"{self.words.assembled()} {broken}".strip()
         # In full, where the sentence has room for some names only.
         listed = (self.words.listing(verb, self.words.within(b)) for b, verb in VERBS.items())
-        blocks = tuple(chain.from_iterable(listed))
+        blocks = sum(listed, ())
         inquiry = self._inquiry("final", "final", text, choices, blocks=blocks)
         return (yield from self._ask_name(inquiry))
-
-    def _revise(self, key: str) -> Steps[None]:
-        """One option is asked about again, and no other."""
-        if key == "REV":
-            text, choices = self.words.assembled(), map(self._brief, self.keys)
-            key = yield from self._ask_name(self._inquiry("revise", "revise", text, choices))
-        while key:
-            key = yield from self._decide(key, f"revise-{self.place[key]}")
 
 
 def _them(keys: Sequence[str]) -> str:

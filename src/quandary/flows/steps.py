@@ -31,7 +31,7 @@ from quandary.model.calls import (
     Validation,
     is_human,
 )
-from quandary.model.text import cut
+from quandary.model.text import shorten as cut
 
 if TYPE_CHECKING:
     from quandary.flows.walk import Planned, Walk
@@ -350,9 +350,7 @@ class Visit:
     def _tries(self) -> str:
         """How many attempts there were, and what was held against the last one."""
         times = "one attempt" if self.attempts == 1 else f"{self.attempts} attempts"
-        said = " ".join(self.critiques[-1].split()) or "there was no result"
-        if len(said) > LONGEST_REASON:
-            said = cut(said, LONGEST_REASON - 1) + "…"
+        said = cut(" ".join(self.critiques[-1].split()), LONGEST_REASON) or "there was no result"
         return f"{times}: {said}"
 
     def _choose_in_person(self, name: str, role: Role, why: str = "") -> Steps[Decision]:
@@ -384,7 +382,9 @@ class Visit:
         choices = (accept, again, give_up) if left else (accept, give_up)
         # In journals it could be chosen at the last attempt too, and gave up.
         named = () if left else (Choice(AGAIN, AGAIN),)
+        wanted = self.plan.validate_prompt.replace(wording.CHECK, "")  # which is for agents
         block = f"What was handed in:\n\n{shorten(work) or '(nothing)'}"
+        block = f"What to check:\n\n{shorten(wanted)}\n\n{block}" if wanted else block
         asked = "Is it acceptable?"
         code, words = yield from self._ask(name, "check", choices, asked, block=block, named=named)
         if code == ACCEPT:
@@ -478,17 +478,14 @@ def route_codes(routes: tuple[str, ...]) -> dict[str, str]:
 
 def shorten(text: str) -> str:
     """As much of a text as a person is shown."""
-    text = text.strip()
-    if len(text) <= LONGEST_SHOWN:
-        return text
-    return f"{text[:LONGEST_SHOWN]}\n\n(and {len(text) - LONGEST_SHOWN:,} characters more)"
+    more = len(text := text.strip()) - LONGEST_SHOWN
+    return f"{text[:LONGEST_SHOWN]}\n\n(and {more:,} characters more)" if more > 0 else text
 
 
 def tokens_of(output: Output) -> int:
     """What a call cost: as its agent counted, else as its answer says."""
-    if not output.tokens and isinstance(output.meaning, Process):
-        return output.meaning.tokens_used
-    return output.tokens or 0
+    said = output.meaning.tokens_used if isinstance(output.meaning, Process) else 0
+    return output.tokens or said
 
 
 def interpret(output: Output, expects: Expects, routes: tuple[str, ...]) -> Attempt:
@@ -498,8 +495,7 @@ def interpret(output: Output, expects: Expects, routes: tuple[str, ...]) -> Atte
         said = meaning.comments.strip()
         return Attempt(output.text, None, f"It was not completed{f': {said}' if said else ''}.")
     if isinstance(meaning, Decision) and routes:
-        route = match_route(meaning.route or meaning.answer, routes)
-        if route is None:
+        if (route := match_route(meaning.route or meaning.answer, routes)) is None:
             return Attempt(output.text, None, f"“{meaning.answer}” is not one of the routes.")
         meaning = Decision(meaning.answer, meaning.choices, meaning.reasons, route)
     kinds = (Process, Decision) if expects == "process" else TYPES[expects]

@@ -6,9 +6,9 @@ with a route or a failure. The walk itself only goes from step to step.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -43,7 +43,6 @@ TIMEOUT = 600.0
 MAX_VISITS = 25
 MOST_RETRIES = 1000
 MOST_VOTES = 25
-_LONGEST_NUMBER = 9
 _YES, _NO = frozenset({"true", "yes", "1", "on"}), frozenset({"false", "no", "0", "off"})
 
 Exhausted = Literal["fail", "continue"]
@@ -127,8 +126,7 @@ def plan_step(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str
     field = step.field
 
     def read(name: str, convert: Callable[[str], T], otherwise: T) -> T:
-        value = field(name)
-        if value is None:
+        if (value := field(name)) is None:
             return otherwise
         try:
             return convert(value.strip())
@@ -205,14 +203,11 @@ def plan(chart: Chart, defaults: Defaults, codenames: Sequence[str]) -> list[Pla
 
 def _whole(text: str) -> int | None:
     """A whole number as people and drawing programs write it: `3`, or `3.0`."""
-    digits = text.removesuffix(".0")
-    fitting = digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST_NUMBER
-    return int(digits) if fitting else None
+    return int(found[1]) if (found := re.fullmatch(r"([0-9]{1,9})(\.0)?", text)) else None
 
 
 def _retries(text: str) -> int:
-    count = _whole(text)
-    if count is None or count > MOST_RETRIES:
+    if (count := _whole(text)) is None or count > MOST_RETRIES:
         raise ValueError(f"a whole number from 0 to {MOST_RETRIES}")
     return count
 
@@ -241,8 +236,7 @@ def _exhausted(text: str) -> Exhausted:
 
 def _votes(text: str) -> tuple[str, ...]:
     """A number of votes by the step's own agent, or the agents that vote."""
-    count = _whole(text)
-    if count is not None:
+    if (count := _whole(text)) is not None:
         if not 1 <= count <= MOST_VOTES:
             raise ValueError(f"1 to {MOST_VOTES} votes")
         return ("",) * count if count > 1 else ()
@@ -322,10 +316,15 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
     allow_changes: bool = False  # whether agents may change things, all but those that judge
 
     @property
+    def name(self) -> str:
+        """What the chart is called for this item."""
+        return wording.fill_prompt(self.chart.name, values_of(self.item), {})
+
+    @property
     def context(self) -> str:
         """What everybody who is asked in this run should know."""
         about = self.item.title or self.item.label
-        head = f"**{self.chart.name}**" + (f", for {about}" if about else "")
+        head = f"**{self.name}**" + (f", for {about}" if about else "")
         return "\n\n".join(filter(None, (head, shorten(self.item.context))))
 
 
@@ -338,6 +337,37 @@ def values_of(item: Item) -> dict[str, str]:
     """What fills slots: an item by the names of its fields, those that every item has first."""
     own = {name: str(getattr(item, name)) for name in OWN}
     return {**own, **item.fields, **{name: value for name, value in own.items() if value}}
+
+
+def unfilled(chart: Chart, steps: Iterable[Planned], items: Sequence[Item]) -> list[list[str]]:
+    """Slots that nothing fills: what is said of them, and what is refused. Double braces mean
+    something in many languages, so an agent may be meant to see them. A person is not, and of
+    nothing in particular nobody is told anything.
+    """
+    wanting: dict[str, tuple[str, bool]] = {}
+    told: list[list[str]] = [[], []]
+    ways = {page.id: Map(page, chart) for page in chart.pages}
+    for step in steps:
+        in_person = bool(step.votes) or any(map(is_human, step.agents))  # who breaks a tie is one
+        ahead = (*step.targets, chart.name) if in_person else ()
+        seen = "\n".join((step.name, step.prompt, step.validate_prompt, *step.routes, *ahead))
+        fields, outputs = wording.slots(seen) if "{{" in seen else ((), ())
+        for field in fields:
+            if field not in wanting or in_person:
+                wanting[field] = (step.name, in_person)
+        lost = [n for n in outputs if in_person and not ways[step.page].may_hand_on(n)]
+        told[1] += [f"“{step.name}” uses {{{{steps.{n}.output}}}}; no such step" for n in lost]
+    for field, (name, in_person) in wanting.items():
+        slot = f"{{{{{field}}}}}"
+        found = {item.id: wording.fill_prompt(slot, values_of(item), {}).strip() for item in items}
+        if bare := [item for item, value in found.items() if value in (slot, "")]:
+            which = "no item has" if len(bare) == len(items) else f"item {bare[0]} does not have"
+            empty = "" in found.values()
+            refused = in_person or (empty and not any(item.title or item.label for item in items))
+            end = "its place would be empty" if empty else "it would stay as it is"
+            end = f"{end}; give it with --set {field}=…, or with the item" if refused else end
+            told[refused].append(f"“{name}” uses {slot}, a field that {which}; {end}")
+    return told
 
 
 class Spent(msgspec.Struct):
@@ -398,16 +428,16 @@ def walk(
     """
     defaults = Defaults(cli, validate_cli, retry_cli, retries, timeout, max_visits, on_exhausted)
     budget = Budget(max_calls, max_tokens, max_seconds)
-    names, shown = tuple(codenames), limits or Limits()
+    names, shown, own = tuple(codenames), limits or Limits(), item or Item("1")
     who: Required = "person" if require_person else ""
-    own = item or Item("1")
-    return _flow(Terms(chart, own, defaults, names, budget, shown, person, who, allow_changes))
+    terms = Terms(chart, own, defaults, names, budget, shown, person, who, allow_changes)
+    return _flow(terms, refused=unfilled(chart, plan(chart, defaults, names), [own])[1])
 
 
-def _flow(terms: Terms, tolerated: str = "") -> Flow:
+def _flow(terms: Terms, tolerated: str = "", refused: Iterable[str] = ()) -> Flow:
     """Refuse a chart that cannot be walked before anything is spent."""
     found = [p for p in check(terms.chart) if p.severity == "error" and p.rule != tolerated]
-    if errors := [problem.message for problem in found]:
+    if errors := [*(problem.message for problem in found), *refused]:
         raise QuandaryError(f"the chart cannot be walked: {'; '.join(errors)}")
     return Walk(terms).flow()
 
@@ -447,7 +477,7 @@ class Walk:
 
     def _result(self, outcome: Outcome) -> dict[str, Any]:
         result: dict[str, Any] = {
-            "chart": self.terms.chart.name,
+            "chart": self.terms.name,
             "outcome": outcome,
             "item": self.terms.item.name,
             "steps": self.steps,
@@ -468,8 +498,7 @@ class Walk:
             self.path.append(step.id)
             place, defaults = (page.id, step.id), self.terms.defaults
             self.visits[place] += 1
-            most = defaults.max_visits
-            if self.visits[place] > most:
+            if self.visits[place] > (most := defaults.max_visits):
                 why = f"“{step.name}” was visited more than {most} times (max_visits)"
                 raise _End("failed", why, used_up="visits")
             if place not in self.plans:
@@ -497,7 +526,7 @@ class Walk:
         self.steps.append(visit.record())
         if ended.output is not None:
             self.outputs[ways.page.id, step.id] = (len(self.steps), ended.output)
-            self.named_outputs[fold(plan.name)] = ended.output
+            self.named_outputs |= dict.fromkeys(map(fold, step.names), ended.output)
         if ended.used_up:
             raise _End("stopped", ended.why, used_up="budget")
         if ended.stopped:
@@ -508,8 +537,7 @@ class Walk:
             if plan.on_exhausted != "continue" or plan.routes or plan.require:
                 raise _End("failed", why, retry=visit.first)
             self.notes.append(Note("exhausted", why, self.terms.item.id))
-        shown = visit.plan.routes
-        return plan.routes[shown.index(ended.route)] if ended.route else ""
+        return plan.routes[visit.plan.routes.index(ended.route)] if ended.route else ""
 
     def _fill_plan(self, ways: Map, step: Step, plan: Planned) -> Planned:
         """What is done at a step, with every slot filled that an agent or a person would see."""
@@ -541,7 +569,7 @@ class Walk:
         known: dict[str, str] = {}
         for name in wording.slots(text)[1]:
             output = self._output(ways, name)
-            if output is None and (ways.named(name) or fold(name) in self._names):
+            if output is None and ways.may_hand_on(name):
                 output = "…" if ahead else ""
                 said = f"“{name}” has handed nothing on, so its slot is empty."
                 note = Note("empty", said, self.terms.item.id)
@@ -560,10 +588,6 @@ class Walk:
             return ""
         lines = "\n".join(f"{name}: {said}" for name, said in known.items() if said.strip())
         return f"\n\nThe item that this is about:\n{wording.fenced(lines)}"
-
-    @cached_property
-    def _names(self) -> set[str]:
-        return {fold(step.name) for page in self.terms.chart.pages for step in page.steps}
 
     def _output(self, ways: Map, name: str) -> str | None:
         """What a step handed on: one of this page of that id or name, else one of any page."""

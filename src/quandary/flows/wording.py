@@ -24,13 +24,17 @@ UP = "< goes back"  # the hint that the options before an opened menu can be ret
 SUMMARY_LENGTH = 240
 LONGEST_FILLED = 1_000_000  # characters that slots put into one text
 LONGEST_RUN = 20_000_000  # characters of all that is asked in a run
-_SLOT = re.compile(r"(?<!\$)\{ *([A-Za-z_][A-Za-z0-9_. -]*)\}")
+_LETTERS = r"\w\u0300-\u036f\u0900-\u109f"  # of any script, with the marks that belong to them
+_SLOT = re.compile(rf"(?<!\$)\{{ *([^\W\d][{_LETTERS}. -]*)\}}")
 # No repetition below runs past where its next match may begin: time grows with the text alone.
 # Neither `list[str]` nor the `[x]` of something done waits to be filled in.
-_BRACKETS = r"(?<![\]\w])\[(?!x\])(?=[^\[\]\n]*[a-z])[A-Za-z][A-Za-z0-9 _'/-]*\](?![(\[:])"
+_BRACKETS = rf"(?<![\]\w])\[(?!x\])(?=[^]\[\n]*[^\W\dA-Z_])[^\W\d_][{_LETTERS} '/-]*\](?![(\[:])"
 _TODO = r"(?<![\w./-])(?:TODO|TBD)(?![\w/-]|\.\w)"
 _CODE_OR_URL = r"(?s)(?<!`)(`{1,9})(?!`).*?\1|(?<!\w)\w+://\S+|\[[^\[\]\n]*\]\([^)\[\n]*\)"
-_SENTENCE_END = r"(?<=[.!?…。！？])[\"')\]]*(?:\s+|$)"
+_SENTENCE_END = (
+    r"(?<=[.!?…])(?<!\b(?:Dr|Mr|Ms|St|vs|ca|Nr)\.)(?<!\b(?:Mrs|e\.g|i\.e)\.)(?<!\bapprox\.)"
+    r"[\"'”’)\]]*(?:\s+|$)|(?<=[。！？])[”」』）]*\s*(?![。！？”」』）])"
+)
 
 
 def header(item: Item, longest: int | None) -> str:
@@ -108,9 +112,8 @@ def summary(text: str) -> str:
     """The first one or two sentences of a context, as one line."""
     bare = re.sub(r"(?m)^[^\S\n]*(?:#{1,6}|>|[-*+])\s+|\*\*|__", "", text)
     line = " ".join(bare.split())
-    ends = [found.end() for found in re.finditer(_SENTENCE_END, line)]
-    fitting = [end for end in ends[:2] if end <= SUMMARY_LENGTH]
-    return line[: fitting[-1]].strip() if fitting else _cut(line, SUMMARY_LENGTH)
+    ends = [m.end() for m in [*re.finditer(_SENTENCE_END, line)][:2] if m.end() <= SUMMARY_LENGTH]
+    return line[: ends[-1]].strip() if ends else _cut(line, SUMMARY_LENGTH)
 
 
 def require_filled(text: str, where: str, title: str = "") -> None:
@@ -266,8 +269,8 @@ DESCRIPTIONS: dict[Bucket, str] = {
     "defer": "Not now; it is kept for later",
     "cut": "It is dropped for good",
 }
-_DEFERS = "to … | until … | till … | by … | past … | for later | for now | indefinitely | the rest"
-_CUTS = "entirely | completely | for good | permanently | out | from … | the rest | more"
+_DEFERS = "to … | until … | till … | by … | past … | for later | for now | indefinitely"
+_CUTS = "entirely | completely | for good | permanently | out | from …"
 _WORDINGS = {
     "INC": ("Include in this scope", "Include now"),
     "DEF": tuple(f"Defer {how}" for how in _DEFERS.split(" | ")),
@@ -320,20 +323,11 @@ class Links:
 
     def breaches(self, buckets: Mapping[str, Bucket]) -> list[Breach]:
         """An included option without one that it needs, or two included ones that conflict."""
-        included = [key for key in self._order if buckets.get(key) == "include"]
-        found = [
-            Breach("requires", key, needed)
-            for key in included
-            for needed in self.needs[key]
-            if buckets.get(needed) != "include"
-        ]
-        found += [
-            Breach("conflicts", key, other)
-            for key in included
-            for other in self.at_odds[key]
-            if buckets.get(other) == "include" and self._order[key] < self._order[other]
-        ]
-        return found
+        included = {key: n for key, n in self._order.items() if buckets.get(key) == "include"}
+        needs = ((key, one) for key in included for one in self.needs[key] if one not in included)
+        odds = ((key, one) for key in included for one in self.at_odds[key] if one in included)
+        found = [Breach("requires", *pair) for pair in needs]
+        return found + [Breach("conflicts", a, b) for a, b in odds if included[a] < included[b]]
 
 
 class Words:

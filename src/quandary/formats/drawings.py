@@ -144,10 +144,8 @@ def _level(options: tuple[Option, ...], stem: str) -> list[_Branch]:
     column = max((w for w in widths if w <= LONGEST_CODE), default=0)
     sides = [("├─ ", "│  ")] * (len(options) - 1) + [("└─ ", "   ")]
     boxed = is_multi(options)
-    level = [
-        _Branch(option, stem + fork, stem + below, column, boxed)
-        for option, (fork, below) in zip(options, sides, strict=False)
-    ]
+    pairs = zip(options, sides, strict=False)
+    level = [_Branch(o, stem + fork, stem + below, column, boxed) for o, (fork, below) in pairs]
     return level[::-1]
 
 

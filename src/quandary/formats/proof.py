@@ -25,7 +25,6 @@ _NAMES |= {list: "a list", dict: "an object", type(None): "null"}
 _LARGEST_PATTERN = 5_000
 _STEPS = 50_000_000  # no longer than this, less than a second, is a pattern tried
 _UNFILLED = re.compile(r"_{3,}")
-_KEY = re.compile(r"[A-Za-z_][\w .-]*")
 
 
 def read_fields(proof: object, where: str) -> tuple[Field, ...]:
@@ -123,12 +122,9 @@ def declare_fields(entries: Iterable[Any]) -> tuple[Field, ...]:
     optional. A default has to fit.
     """
     rows = [_read_notation(entry) if isinstance(entry, str) else entry for entry in entries]
-    rows = [
-        {{"label": "title"}.get(key, key): value for key, value in row.items()}
-        if isinstance(row, dict)
-        else row
-        for row in rows
-    ]
+    for number, row in enumerate(rows):
+        if isinstance(row, dict):
+            rows[number] = {{"label": "title"}.get(key, key): value for key, value in row.items()}
     fields = read_fields(rows, "fields")
     for field in fields:
         if PATH_EXISTS in field.schema:
@@ -274,7 +270,7 @@ def _from_lines(body: str) -> Given:
         if not line.strip():
             continue
         key, colon, value = line.partition(":")
-        if not colon or value[:1].strip() or not _KEY.fullmatch(key.strip()):
+        if not colon or value[:1].strip() or is_blank(key):
             raise Rejected(f"line {number} of the proof says no `key: value`; send a JSON object")
         values[key.strip()] = value.strip()
     return Given(values, lines=True)

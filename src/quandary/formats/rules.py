@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from quandary.errors import NotFound, ParseError
 from quandary.formats.markdown import Document, Note, Section
+from quandary.formats.sources import Family, Found
 from quandary.model.text import count, printable, shorten, suggest
 from quandary.model.tree import Decision, Option, Tree, is_multi, named_of, other_of
 
@@ -174,12 +176,8 @@ def code_format(section: Section) -> Iterator[Finding]:
             yield option, f"code [{option.code}]: write one to four capital letters A-Z"
 
 
-_unlike(
-    "code-duplicate",
-    "error",
-    lambda option: option.code.upper(),
-    "code [{code}] is taken on line {line}; choose another",
-)
+_TAKEN = "code [{code}] is taken on line {line}; choose another"
+_unlike("code-duplicate", "error", lambda option: option.code.upper(), _TAKEN)
 
 
 @_rule("name-format", "error")
@@ -198,8 +196,7 @@ def name_duplicate(section: Section) -> Iterator[Finding]:
     for decision in section.tree.decisions:
         first = seen.setdefault(decision.name, decision.line)
         if first != decision.line:
-            message = f"decision {decision.name} is already on line {first}; name it otherwise"
-            yield decision, message
+            yield decision, f"decision {decision.name} is already on line {first}; rename it"
 
 
 @_rule("other-subtree", "error")
@@ -227,15 +224,13 @@ def other_missing(section: Section) -> Iterator[Finding]:
 
 @_rule("no-options", "error")
 def no_options(section: Section) -> Iterator[Finding]:
-    """A tree has a decision, and a decision has options."""
+    """A tree has a decision, perhaps by extending another, and a decision has options."""
     tree = section.tree
-    if not tree.decisions:
-        message = f"¶ASK_{tree.name} has no decision; add `## Decision: Name` and a list of options"
-        yield tree, message
+    if not tree.decisions and not tree.extends:
+        yield tree, f"¶ASK_{tree.name} has no decision; add `## Decision: Name` and its options"
     for decision in tree.decisions:
         if not decision.options:
-            message = f"Decision {decision.name} has no options; list them as `- [CODE] Label`"
-            yield decision, message
+            yield decision, f"Decision {decision.name} has no options; write `- [CODE] Label`"
 
 
 @_rule("indent", "error", fixable=True)
@@ -243,11 +238,10 @@ def indent(section: Section) -> Iterator[Finding]:
     """Each level is indented by two spaces, and what looks like an option is one."""
     for note in _notes(section, "indent"):
         if note.text.isdigit():
-            message = f"indent this option by {count(int(note.text), 'space')}, two per level"
-        else:
-            message = f"Markdown reads “{shorten(note.text)}” as part of the text above it; "
-            message += "indent it by two spaces per level"
-        yield note, message
+            yield note, f"indent this option by {count(int(note.text), 'space')}, two per level"
+            continue
+        read = f"Markdown reads “{shorten(note.text)}” as part of the text above it"
+        yield note, f"{read}; indent it by two spaces per level"
 
 
 @_rule("label-missing", "error")
@@ -264,9 +258,8 @@ def other_single(section: Section) -> Iterator[Finding]:
     """A menu under [OTH] offers a choice."""
     for level in levels(section):
         if level.under_other and len(level.options) == 1:
-            only = level.options[0]
-            message = f"[{only.code}] is alone under {level.name} and is picked by itself; add one"
-            yield level, message
+            code = level.options[0].code
+            yield level, f"[{code}] is alone under {level.name} and is picked by itself; add one"
 
 
 @_rule("description-missing", "warning")
@@ -307,30 +300,18 @@ def label_comma(section: Section) -> Iterator[Finding]:
                 yield option, f"label “{shorten(option.label)}” has a comma; reword it"
 
 
-_of_options(
-    "label-ellipsis",
-    lambda option: option.label.endswith(("...", "…")),
-    "label “{label}” ends in dots; leave them out",
-    fixable=True,
-)
+_DOTS = "label “{label}” ends in dots; leave them out"
+_of_options("label-ellipsis", lambda o: o.label.endswith(("...", "…")), _DOTS, fixable=True)
 _of_options(
     "code-letter",
     lambda option: option.code.upper() in ("A", "B", "C"),
     "code [{code}] is a letter that extras use; take a longer one",
 )
-_of_options(
-    "code-missing",
-    lambda option: option.derived and option.label != "",
-    "“{label}” has no code; [{code}] is used, write it",
-    fixable=True,
-)
-_noted("checkbox-order", "[ ] comes before the code; write `- [CODE] [ ] Label`", fixable=True)
-_unlike(
-    "label-duplicate",  # question boxes refuse equal labels
-    "warning",
-    lambda option: option.label.casefold(),
-    "label “{label}” is on line {line} too; reword one",
-)
+_DERIVED = "“{label}” has no code; [{code}] is used, write it"
+_of_options("code-missing", lambda o: o.derived and o.label != "", _DERIVED, fixable=True)
+_noted("checkbox-order", "{}; write `- [CODE] [ ] Label`", fixable=True)
+_ALIKE = "label “{label}” is on line {line} too; reword one"  # question boxes refuse equal labels
+_unlike("label-duplicate", "warning", lambda option: option.label.casefold(), _ALIKE)
 _noted(
     "description-indent", "this text belongs to the option above; indent it under it", fixable=True
 )
@@ -462,13 +443,14 @@ def examine(path: str, document: Document, *, fenced: bool = False) -> Checked:
 
 def compare(files: Sequence[Checked], rules: Container[str]) -> list[Checked]:
     """What is wrong with files seen together: names that stand for two trees, unknown bases."""
-    names = {tree.name for file in files for tree in file.trees if not tree.fenced}
+    trees = [Found(file.path, t) for file in files for t in file.trees if not t.fenced]
+    names, family = {tree.name for _, tree in trees}, Family(trees, lambda _: ())
     first: dict[str, tuple[str, int]] = {}
-    checked = []
+    checked, declared = [], iter(trees)
     for file in files:
         found, path = list(file.diagnostics), file.path
-        declared = (tree for tree in file.trees if not tree.fenced)
-        for tree, ignored in zip(declared, file.ignored, strict=True):
+        for ignored, one in zip(file.ignored, declared, strict=False):
+            tree = one.tree
             where, line = first.setdefault(tree.name, (path, tree.line))
             if (where, line) != (path, tree.line):
                 place = f"{where}:{line}" if where != path else f"line {line}"
@@ -479,9 +461,25 @@ def compare(files: Sequence[Checked], rules: Container[str]) -> list[Checked]:
                 base = shorten(tree.extends)
                 message = f"Extends: {base} is not among the files checked; check its file too"
                 found += _diagnose(tree, ignored, "extends-unknown", tree, message)
+            elif tree.extends:
+                found += _judge_heir(family, one, ignored)
         kept = sorted((d for d in found if d.rule in rules), key=lambda d: (d.line, d.column))
         checked.append(Checked(path, file.trees, tuple(kept)))
     return checked
+
+
+def _judge_heir(family: Family, one: Found, ignored: frozenset[str]) -> Iterable[Diagnostic]:
+    """What is wrong with a tree only together with those that it extends."""
+    tree, options = one.tree, (o for decision in one.tree.decisions for _, o in decision.walk())
+    lines = {tree.line, *(option.line for option in options)}
+    try:
+        whole = Section(msgspec.structs.replace(family.resolve(one), extends=""))
+    except NotFound:
+        return ()  # one of those extends what is not there, which is said of that one
+    except ParseError as error:
+        return _diagnose(tree, ignored, "no-options", tree, str(error).removeprefix(f"{one}: "))
+    whole.ignored = ignored
+    return (found for found in judge(whole, ("no-options", "label-missing")) if found.line in lines)
 
 
 def judge(section: Section, rules: Iterable[str] = RULES) -> Iterator[Diagnostic]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any, NamedTuple
@@ -52,12 +52,12 @@ def load_with_others(source: str, text: str | None = None) -> tuple[Tree, list[T
         name = other.tree.name
         if not other.tree.fenced and name != tree.name and name not in others:
             # A tree that nobody named is not in the way of another; `check` reports it.
-            with suppress(NotFound):
+            with suppress(NotFound, ParseError):
                 others[name] = family.resolve(other)
     return tree, list(others.values())
 
 
-def _load(source: str, text: str | None) -> tuple[Tree, _Family]:
+def _load(source: str, text: str | None) -> tuple[Tree, Family]:
     """The tree that a SOURCE names, and all those among which it was looked for."""
     if not source:
         raise NotFound("name a tree: file.md, file.md#NAME or NAME")
@@ -69,7 +69,7 @@ def _load(source: str, text: str | None) -> tuple[Tree, _Family]:
     else:
         trees = parse(read_input(path) if text is None else text).trees
         found = [Found(path, tree) for tree in trees]
-    family = _Family(found)
+    family = Family(found)
     return family.resolve(_choose(family, name, path or "the project")), family
 
 
@@ -117,7 +117,7 @@ def in_project(start: str) -> Iterator[Found]:
             yield from (Found(shown, tree) for tree in parse(text).trees)
 
 
-def _choose(family: _Family, name: str, where: str) -> Found:
+def _choose(family: Family, name: str, where: str) -> Found:
     """The one tree of that name; examples in fences count only where there is nothing else."""
     fitting = family.called(name) if name else family.found
     fitting = [f for f in fitting if not f.tree.fenced] or fitting
@@ -156,13 +156,15 @@ _MANY = 8  # so many names are listed
 MOST_INHERITED = 100_000  # options taken over, all together: few lines could name millions
 
 
-class _Family:
+class Family:
     """The trees among which one is looked for, and what they inherit from one another."""
 
-    def __init__(self, found: list[Found]) -> None:
-        self.found = found
+    def __init__(
+        self, found: list[Found], search: Callable[[str], Iterable[Found]] = in_project
+    ) -> None:
+        self.found, self._search = found, search
         self._named: defaultdict[tuple[int, str], list[Found]] = defaultdict(list)
-        self._projects: dict[str, _Family] = {}
+        self._projects: dict[str, Family] = {}
         self._resolved: dict[int, Tree] = {}
         self._room = MOST_INHERITED
         for one in found:
@@ -187,9 +189,8 @@ class _Family:
             self._take(found, 1)
             last = self._base(last, name)
             if last.tree.name in line:
-                circle = ", ".join([*line, last.tree.name])
-                remedy = "take one of them out"
-                raise NotFound(f"{found}: Extends: goes in a circle ({circle}); {remedy}")
+                circle = f"({', '.join([*line, last.tree.name])}); take one of them out"
+                raise ParseError(f"{found}: Extends: goes in a circle {circle}")
             line[last.tree.name] = last
             tree = self._resolved.get(id(last))
         _, base = line.popitem()
@@ -212,7 +213,7 @@ class _Family:
         if not bases:
             start = os.curdir if found.path == "-" else os.path.dirname(found.path) or os.curdir
             if start not in self._projects:
-                self._projects[start] = _Family(list(in_project(start)))
+                self._projects[start] = Family(list(self._search(start)))
             bases = self._projects[start].called(name)
         if not bases:
             raise NotFound(f"{found}: extends {name}, which is nowhere in the project")
@@ -338,11 +339,6 @@ OPTION_FIELDS: dict[str, tuple[Any, str]] = {
     "because": _TEXT,
 }
 """What an entry can say, and what each of it is."""
-
-
-def read_options(path: str) -> tuple[Candidate, ...]:
-    """The options in a file, or from standard input for `-`."""
-    return parse_options(read_input(path), path)
 
 
 def parse_options(text: str, name: str) -> tuple[Candidate, ...]:

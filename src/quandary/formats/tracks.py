@@ -160,8 +160,7 @@ def _members(text: str, where: str) -> dict[str, msgspec.Raw]:
     except msgspec.ValidationError:
         raise ParseError(f"{where}: not a JSON object; a track is one with phases in it") from None
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        remedy = "fix it or restore it from a backup"
-        raise ParseError(f"{where}: not JSON ({error}); {remedy}") from None
+        raise ParseError(f"{where}: not JSON ({error}); fix it or restore a backup") from None
     except RecursionError:
         raise ParseError(f"{where}: nested too deeply to be read") from None
 
@@ -224,8 +223,7 @@ def _current(value: object, phases: tuple[Phase, ...], where: str) -> Phase | No
     parts = split(value) if isinstance(value, str) else None
     if parts is None:
         raise ParseError(f'{where}: currentPhase is text such as "2: Build"')
-    label, name = parts
-    return next((phase for phase in phases if phase.label == label), Phase(label, name))
+    return next((phase for phase in phases if phase.label == parts[0]), Phase(*parts))
 
 
 def write_new(given: str, where: str, before: str | None, path: str) -> str:

@@ -193,6 +193,8 @@ class Keeper:
         self.path = os.path.join(self.folder, sha256(os.fsencode(place)).hexdigest()[:32])
         self.missing = ""  # what was seen here and is not in the store; nothing where all of it is
         self._known: Anchor | None = None
+        self._own: tuple[bytes, Anchor | None] = b"", None
+        """What was written here, and what it says."""
         self._link = Keeper(store, named) if named not in ("", place) else None
         """The same for the name that leads there."""
         self._lock = threading.Lock()
@@ -204,9 +206,12 @@ class Keeper:
         try:
             file = os.open(self.path, os.O_RDONLY)
             try:
-                line, end, _ = os.read(file, _LONGEST).partition(b"\n")
+                written = os.read(file, _LONGEST)
             finally:
                 os.close(file)
+            if written == self._own[0]:
+                return self._own[1]
+            line, end, _ = written.partition(b"\n")
             seq, *digests, place = line.decode().split(" ", len(Anchor._fields))
         except (OSError, ValueError):
             return None
@@ -288,7 +293,7 @@ class Keeper:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             file = os.open(self.path, flags, 0o600)
         try:
-            os.write(file, anchor.line(self._place))
+            self._known, self._own = anchor, (anchor.line(self._place), anchor)
+            os.write(file, self._own[0])
         finally:
             os.close(file)
-        self._known = anchor

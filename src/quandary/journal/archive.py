@@ -181,9 +181,8 @@ def _compact(exported: Exported) -> bytes:
 
 
 def _check(exported: Exported) -> str:
-    return (
-        document_digest(f"{exported.digest} {exported.newest}".encode()) if exported.newest else ""
-    )
+    said = f"{exported.digest} {exported.newest}".encode()
+    return document_digest(said) if exported.newest else ""
 
 
 def _entry(run: str, line: _Line, watch: Watch, total: int) -> Entry:
@@ -215,11 +214,8 @@ def _problems(exported: Exported) -> list[Problem]:
     moved = next((at for at, entry in enumerate(entries, 1) if entry.n != at), 0)
     if moved:
         return [Problem("entries were removed or moved", run, moved)]
-    found = [
-        Problem(f"the document {name[:12]}… was changed")
-        for name, written in documents.items()
-        if document_digest(written) != name
-    ]
+    changed = [name for name, written in documents.items() if document_digest(written) != name]
+    found = [Problem(f"the document {name[:12]}… was changed") for name in changed]
     if documents.keys() != _names(entries):
         found.append(Problem("it comes without a document that it began with, or with others"))
     try:
@@ -399,9 +395,8 @@ def _take(
 ) -> Take | None:
     if row.flow == IMPORT:
         return _take_imported(store, row, entries, wanted, bare)
-    gone = [
-        e for e in entries if e.matter is not None and is_prunable(row.flow, e.read(), wanted.keep)
-    ]
+    texts = (entry for entry in entries if entry.matter is not None)
+    gone = [entry for entry in texts if is_prunable(row.flow, entry.read(), wanted.keep)]
     numbers, began = {entry.n for entry in gone}, entries[0].read()
     if isinstance(began, Began):
         left = (entry for entry in entries if entry.n not in numbers)

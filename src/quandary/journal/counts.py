@@ -276,7 +276,9 @@ class Sum:
         people, times, text = +self._of_people, self.times, self._newest[1]
         settled = len(times) >= SETTLED and len(people) == 1 and all(people)
         candidate = settled and not self._chains and not is_split(id_)
-        answers = (+self._answers).most_common()
+        answers: Counter[str] = Counter()  # two that read alike are one
+        for answer, times_given in (+self._answers).most_common():
+            answers[", ".join(answer)] += times_given
         return Tally(
             id=id_,
             text=text,
@@ -286,17 +288,9 @@ class Sum:
             median_seconds=times[len(times) // 2] if times else None,
             recommended=self.judged.total(),
             followed=self.judged[True],
-            answers=_joined(answers),
+            answers=dict(answers.most_common()),
             candidate=candidate and not one_way(id_, text, *next(iter(people))),
         )
-
-
-def _joined(answers: Iterable[tuple[tuple[str, ...], int]]) -> dict[str, int]:
-    """Answers as they are told; two that read alike are one."""
-    found: Counter[str] = Counter()
-    for answer, count in answers:
-        found[", ".join(answer)] += count
-    return dict(found.most_common())
 
 
 def _hour_ago() -> str:

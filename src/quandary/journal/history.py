@@ -588,6 +588,6 @@ def _state(
 def _closing_notes(result: object) -> tuple[Note, ...]:
     """What a flow has to say with its result."""
     with suppress(ValidationError):  # an imported run can hold anything
-        said = result if isinstance(result, dict) else {}
-        return convert(said.get("notes", ()), tuple[Note, ...])
+        said = result.get("notes") if isinstance(result, dict) else None
+        return convert(said, tuple[Note, ...]) if said else ()
     return ()

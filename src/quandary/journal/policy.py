@@ -198,10 +198,8 @@ def _read(store: Store, name: str) -> SetPreference | None:
     preference = said["preference"]
     if preference and preference not in PREFERENCES:
         raise ValueError(f"{preference!r} is no preference")
-    id_, origin = str(said["id"]), str(said.get("origin", ""))
-    return SetPreference(
-        id_, preference, body.project, run, body.at, body.who, body.through, origin
-    )
+    where, who = (body.project, run), (body.at, body.who, body.through)
+    return SetPreference(str(said["id"]), preference, *where, *who, str(said.get("origin", "")))
 
 
 class Verdict(NamedTuple):
@@ -240,8 +238,8 @@ class Policy(NamedTuple):
                 return ASK
             for reason in self.find_reasons(id_, texts, chain=chain):
                 return ASK._replace(note=f"{reason}; your {found.preference} does not apply")
-            if shown is not None and not is_bound(self.store, found, shown):
-                return _judge_unseen(self.store, found)
+            if shown is not None and not (bound := is_bound(self.store, found, shown)):
+                return _judge_unseen(self.store, found, refused=bound is False)
         except _DAMAGE as error:
             return ASK._replace(note=f"the preferences cannot be read ({error}), so it is asked")
         return Verdict(decide=True, note=f"{found.preference} is set for {id_}")
@@ -280,11 +278,11 @@ class Policy(NamedTuple):
             yield f"you no longer trust {self.store.named_in}, which named the store"
 
 
-def _judge_unseen(store: Store, found: SetPreference) -> Verdict:
+def _judge_unseen(store: Store, found: SetPreference, *, refused: bool) -> Verdict:
     """Say why a preference does not decide a question in this form."""
     which, how = f"{found.preference} for {found.id}", "at a terminal or in the browser"
     kept = f"{_BOUND}{found.run}\n"
-    if store.named(kept, f"{kept}~"):
+    if not refused and store.named(kept, f"{kept}~"):
         note = (
             f"This question has changed since you answered it, so your {which} does not decide it."
         )

@@ -105,6 +105,7 @@ EXPIRED = "nobody answered until"
 LONGEST_UNSEEN = 1.0
 """Seconds after which whoever waits for a run looks at it although nothing was written."""
 SHORT = 16  # a run of so few entries is read all at once
+_MEANT = str.maketrans("ILO", "110")  # letters that no id has
 ANEW = "The step is tried anew; what came of it so far is kept and no longer counts."
 ONCE_MORE = "It resumes with as much once more as it was allowed when it began."
 
@@ -140,7 +141,11 @@ class OpenRun:
 
     @cached_property
     def state(self) -> State:
-        """Where the run stands, as its journal shows it; of a short run, all is read at once."""
+        """Where the run stands, as its journal shows it; of a short run, all is read at once. What
+        the flow waits for and nothing was noted beside need not be read.
+        """
+        if "progress" in vars(self) and self.row.waits == "person" and self.row.asked == self.row.n:
+            return state_of(self.row, self.progress)
         entries = self.entries if self.row.n <= SHORT else vars(self).get("entries")
         return look_at(self.store, self.row, entries=entries)
 
@@ -229,7 +234,7 @@ def find_run(store: Store, prefix: str, project: str | None = None) -> str:
 
 def find_row(store: Store, prefix: str, project: str | None = None) -> Run:
     """The one run, of a project or of all, that begins like this; I, L and O are 1, 1 and 0."""
-    wanted = prefix.strip().upper().translate(str.maketrans("ILO", "110"))
+    wanted = prefix.strip().upper().translate(_MEANT)
     if not wanted:
         raise NotFound("name a run; `quandary runs` lists them")
     row = store.run(wanted)
@@ -707,7 +712,7 @@ def keep_open(store: Store, runs: int) -> None:
 IDLE = timedelta(days=180)
 """Where nothing was recorded for longer, nothing expires: one look with a wrong clock would
 withdraw for good whatever waits. What is recorded next sets it right."""
-MOST_OPEN = 32
+MOST_OPEN = 256
 """So many waiting runs of a store are kept open, and a few beside those of `keep_open`."""
 _kept_open: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
 _opened: WeakKeyDictionary[Store, dict[str, dict[str, Any]]] = WeakKeyDictionary()

@@ -273,13 +273,8 @@ class Store(ABC):
         newest: bool = False,
     ) -> list[Run]:
         """A page of runs in the order they began, beyond the run numbered `after`."""
-        wanted = {
-            "status = ?": status,
-            "waits = ?": waits,
-            "project = ?": project,
-            "flow = ?": flow,
-        }
-        terms: dict[str, object] = {term: v for term, v in wanted.items() if v is not None}
+        wanted = {"status": status, "waits": waits, "project": project, "flow": flow}
+        terms: dict[str, object] = {f"{n} = ?": v for n, v in wanted.items() if v is not None}
         if after or not newest:
             terms["number < ?" if newest else "number > ?"] = after
         where = f"WHERE {' AND '.join(terms)}" if terms else ""

@@ -442,9 +442,6 @@ class Limits(msgspec.Struct, frozen=True, omit_defaults=True):
     header: int | None = None
 
 
-Result = dict[str, Any]
-
-
 Bucket = Literal["include", "defer", "cut"]
 BUCKETS: tuple[Bucket, ...] = get_args(Bucket)
 

@@ -58,6 +58,11 @@ class Step(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
         return " ".join(next(iter(given.strip().splitlines()), "").split())
 
     @property
+    def names(self) -> set[str]:
+        """What a slot may call it: its title, whole or cut."""
+        return {self.name, self.title or self.name}
+
+    @property
     def prompt(self) -> str:
         """What to do: the data field `prompt`, where the text is only a title, else the text."""
         return self.field("prompt") or self.text
@@ -84,8 +89,7 @@ class Step(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
         return (self.field("kind") or "").strip().casefold()
 
     def tagged(self, name: str) -> bool:
-        wanted = fold(name)
-        return any(fold(tag) == wanted for tag in self.tags)
+        return fold(name) in map(fold, self.tags)
 
 
 class Route(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
@@ -148,6 +152,10 @@ class Chart(Content, frozen=True, eq=False, omit_defaults=True, dict=True):
                 found.setdefault(("name", page.name), page)
                 found.setdefault(("fold", fold(page.name)), page)
         return found
+
+    @cached_property
+    def step_names(self) -> set[str]:
+        return {fold(name) for page in self.pages for step in page.steps for name in step.names}
 
     @property
     def first(self) -> Page | None:
@@ -221,12 +229,18 @@ class Map:
             return [self.steps[name]]
         return self._names.get(("name", name)) or self._names.get(("fold", fold(name)), [])
 
+    def may_hand_on(self, name: str) -> bool:
+        """Whether a slot can name a step so: one of this page, or by its name one of any page."""
+        known = bool(self.named(name))
+        return known or (self.chart is not None and fold(name) in self.chart.step_names)
+
     @cached_property
     def _names(self) -> dict[tuple[str, str], list[Step]]:
         found: dict[tuple[str, str], list[Step]] = {}
         for step in self.steps.values():
-            found.setdefault(("name", step.name), []).append(step)
-            found.setdefault(("fold", fold(step.name)), []).append(step)
+            for name in step.names:
+                found.setdefault(("name", name), []).append(step)
+                found.setdefault(("fold", fold(name)), []).append(step)
         return found
 
     @property
@@ -313,8 +327,7 @@ def concerned(chart: Chart) -> list[Page]:
     found = {page.id: page for page in waiting or chart.pages}
     while waiting:
         for step in waiting.pop().steps:
-            called = chart.called(step)
-            if called is not None and called.id not in found:
+            if (called := chart.called(step)) is not None and called.id not in found:
                 found[called.id] = called
                 waiting.append(called)
     return list(found.values())
@@ -356,10 +369,8 @@ def _doubles(page: Page) -> Iterator[Problem]:
     """Every shape has an id of its own."""
     known: dict[str, Step] = {}
     for step in page.steps:
-        other = known.setdefault(step.id, step)
-        if other is not step:
-            names = f"“{other.name}” and “{step.name}”"
-            message = f"two shapes have the id {_cut(step.id)}: {names}"
+        if (other := known.setdefault(step.id, step)) is not step:
+            message = f"two shapes have the id {_cut(step.id)}: “{other.name}” and “{step.name}”"
             yield _error("duplicate-id", message, step)
     if "" in known:
         message = f"“{_cut(known[''].text)}” has no id, so that no line can lead to it"
@@ -373,8 +384,7 @@ def _ends(plan: Map) -> Iterator[Problem]:
     def end(key: str) -> str:
         if key in plan.steps:
             return named(plan.steps[key])
-        thing = scenery.get(key)
-        if thing is not None:
+        if (thing := scenery.get(key)) is not None:
             return f"the {thing.kind} {f'“{_cut(thing.text)}”' if thing.text else _cut(key)}"
         return f"{_cut(key)}, which is no step here" if key else "nowhere"
 
@@ -451,7 +461,7 @@ def _slots(plan: Map, step: Step) -> Iterator[Problem]:
         for match in _SLOT.finditer(text) if "{{" in text else ():
             name = match[1].strip()
             fitting = plan.named(name)
-            if len(fitting) != 1:
+            if len(fitting) > 1 or not plan.may_hand_on(name):
                 which = f"{len(fitting)} steps are" if fitting else "no step is"
                 message = f"{named(step)} uses {match[0]}, and {which} called {_cut(name)} here"
                 yield _warning("slot-unknown", message, step)
@@ -461,9 +471,8 @@ def _reach(plan: Map) -> Iterator[Problem]:
     """There is one beginning; from there every step is reached, and from every step an end."""
     starts = plan.starts
     if len(starts) > 1:
-        remedy = "join them, or draw one terminator called Start"
-        message = f"it could begin at {listed(starts)}; {remedy}"
-        yield _error("several-starts", message, *starts)
+        message = f"it could begin at {listed(starts)}; join them, or draw one terminator"
+        yield _error("several-starts", f"{message} called Start", *starts)
         return
     if not starts:
         steps = list(plan.steps.values())
@@ -471,13 +480,11 @@ def _reach(plan: Map) -> Iterator[Problem]:
         yield _error("no-start", f"{message}; draw a terminator called Start", *steps)
         return
     reached = {step.id: step for step in plan.walk(starts[0])}
-    lost = [step for key, step in plan.steps.items() if key not in reached]
-    if lost:
+    if lost := [step for key, step in plan.steps.items() if key not in reached]:
         message = f"nothing leads to {listed(lost)} from {named(starts[0])}; never run"
         yield _warning("unreachable", message, *lost)
     ending = _ending(plan, reached)
-    endless = [step for key, step in reached.items() if key not in ending]
-    if endless:
+    if endless := [step for key, step in reached.items() if key not in ending]:
         message = f"no end can be reached from {listed(endless)}; a run would loop forever"
         yield _warning("endless", message, *endless)
 

@@ -15,7 +15,7 @@ _CLEAR = re.compile(r"(?!.*_[0-9a-f]+_)[A-Za-z0-9._/-]*")
 def place(item: str, path: tuple[str, ...] = (), root: int | None = None) -> str:
     """A level of a tree, for an item: `1.3/2:OTH`; the second of several roots is `1.3/2:2.OTH`."""
     number = f"{root}." if root is not None else ""
-    return f"{_safe(item)}:{number}{'/'.join(map(_safe, path))}"
+    return f"{_safe(item)}:{number}{'/'.join(map(_safe, path)) if path else ''}"
 
 
 def decision(number: int, part: str = "") -> str:
@@ -25,7 +25,8 @@ def decision(number: int, part: str = "") -> str:
 
 def visit(step: str, number: int, what: str) -> str:
     """Something done at a step of a chart, at the run's second visit there: `S7@2/validate-1`."""
-    return f"S{_distinct(step)}@{number}/{what}"
+    named = step if _CLEAR.fullmatch(step) else _safe(step, _UNSAFE_OR_LOW)  # no two alike
+    return f"S{named}@{number}/{what}"
 
 
 def turn(key: str, number: int) -> str:
@@ -55,11 +56,6 @@ def _safe(text: str, unsafe: re.Pattern[str] = _UNSAFE) -> str:
     return unsafe.sub(lambda found: f"_{ord(found[0]):x}_", text)
 
 
-def _distinct(text: str) -> str:
-    """The same so that no two texts are written alike: one that looks like that is changed too."""
-    return text if _CLEAR.fullmatch(text) else _safe(text, _UNSAFE_OR_LOW)
-
-
 LONGEST = 64
 NO_SKILL = "quandary"
 NO_SLUG = "option"
@@ -68,7 +64,7 @@ RESERVED = ("meta", "conflict", "final", "revise", "rest", "more")  # a split's 
 _SPLIT = "-split-"
 _VALID = re.compile(r"[a-z0-9-]{1,64}")
 _GAP = re.compile(r"[^a-z0-9]+")
-_SPELT = ("LETTER", "SYLLABLE", "LIGATURE")
+_SPELT = ("LETTER", "SYLLABLE", "LIGATURE", "THAI CHARACTER")
 
 
 def is_valid(text: str) -> bool:
@@ -127,13 +123,13 @@ class SplitIds:
 
 
 def _spelt(character: str) -> str:
-    """A letter in ASCII: without its accents, else by the name that Unicode gives it."""
+    """A letter or digit in ASCII: without its accents, else by what Unicode says that it is."""
     if character.isascii():
         return character
     if unicodedata.combining(character):
         return ""
     plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
-    if plain.strip():
-        return plain
+    if found := plain.strip() or str(unicodedata.digit(character, "")):
+        return found
     name = unicodedata.name(character, "").partition(" WITH ")[0]
     return name.rpartition(" ")[2] if any(word in name for word in _SPELT) else " "

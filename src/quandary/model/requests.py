@@ -15,9 +15,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from quandary.errors import ParseError
 from quandary.model.asks import Choice, Question, split_label
 from quandary.model.one_way import one_way, one_way_command
-from quandary.model.text import LETTERS, sha256
+from quandary.model.text import LETTERS, sha256, take_once
 
 DIGEST = "sha256:"
 _NETWORK = re.compile(
@@ -232,13 +233,13 @@ def digest_input(data: str | bytes) -> str:
     try:
         value = json.loads(
             raw.decode(),
-            object_pairs_hook=_unique,
+            object_pairs_hook=take_once,
             parse_float=_number,
             parse_int=_number,
             parse_constant=_number,
         )
         raw = canonical(value).encode()
-    except (ValueError, RecursionError):
+    except (ParseError, ValueError, RecursionError):
         pass
     return DIGEST + sha256(raw).hexdigest()
 
@@ -257,12 +258,6 @@ def canonical(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(canonical, value)) + "]"
     raise ValueError(f"{type(value).__name__} is not JSON")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(found := dict(pairs)) < len(pairs):
-        raise ValueError("a key is there twice")
-    return found
 
 
 def _number(spelt: str) -> float:

@@ -13,8 +13,9 @@ from typing import Any, Literal
 import msgspec
 
 from quandary.model.asks import Field
+from quandary.model.text import is_blank
 
-_LABEL = re.compile(r"[0-9]{1,15}(?:\.(?:[0-9]{1,15}|[A-Z]{1,15}))*")
+_LABEL = re.compile(r"[0-9]{1,64}(?:\.(?:[0-9]{1,64}|[A-Z]{1,64}))*")
 
 Mark = Literal["done", "current", "next", "ahead", "skipped", "not taken"]
 Kind = Literal["begin", "again", "forward", "back", "finish"]
@@ -23,7 +24,7 @@ Order = tuple[tuple[int, int, str], ...]  # numbers before letters; `Z` before `
 
 def split(text: str) -> tuple[str, str] | None:
     """The label and the name in `LABEL: Name` or in a bare `LABEL`; none where no label stands."""
-    label, _, name = text.strip().partition(": ")
+    label, _, name = text.partition(": ")
     if not _LABEL.fullmatch(label.strip()):
         return None
     parts = (str(int(part)) if part.isdigit() else part for part in label.strip().split("."))
@@ -106,8 +107,7 @@ class Track(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def beyond(self) -> Phase | None:
-        following = self.next
-        return self.after(following.label) if following is not None else None
+        return self.after(self.next.label) if self.next is not None else None
 
     @property
     def branches(self) -> tuple[Phase, ...]:
@@ -210,7 +210,7 @@ def go(track: Track, label: str, name: str = "", approved: str = "") -> Transiti
     current = track.current
     target = declared or (current if current and current.label == label else Phase(label, name))
     why = objection(track, label)
-    if why and not approved.strip():
+    if why and is_blank(approved):
         return Refusal(f"{target.title} {why}; {_allowed(track)}")
     if current is None:
         kind: Kind = "begin"
@@ -314,6 +314,6 @@ def _declared(track: Track) -> Phase | None:
 
 
 def _allowed(track: Track) -> str:
-    free = track.free
+    free = [phase for phase in track.free if not find_guards(track, phase.label)]
     shown = ", ".join(phase.title for phase in free[:6]) + (", …" if len(free) > 6 else "")
     return f"allowed now: {shown or 'nothing'}; for anything else, --user-approved REASON"

@@ -158,11 +158,8 @@ def trace(options: tuple[Option, ...], path: str) -> tuple[Option, ...]:
         for option in level:
             if option.code == rest:
                 return (*way, option)
-        waiting.extend(
-            (option.options, rest[len(option.code) + 1 :], (*way, option))
-            for option in reversed(level)
-            if rest.startswith(f"{option.code}/")
-        )
+        onward = [option for option in reversed(level) if rest.startswith(f"{option.code}/")]
+        waiting += [(o.options, rest[len(o.code) + 1 :], (*way, o)) for o in onward]
     return ()
 
 

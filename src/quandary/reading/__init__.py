@@ -15,7 +15,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from quandary.model.asks import BACK, MORE, Choice, Prefix, Question, Reading, split_label
+from quandary.model.asks import BACK, MORE, YES, Choice, Prefix, Question, Reading, split_label
 from quandary.model.text import is_blank
 from quandary.model.tree import OTHER
 
@@ -26,7 +26,6 @@ HEAD = 400  # how many characters of a reply can name an option; what follows is
 OWN = Reading("own-words")
 _OTHERS = {"other", OTHER.casefold()}
 _BACK = {("back",), ("go", "back"), ("up",)}
-_GO = ("go",)  # what begins `Go back` and `Go ahead` alike, and names neither
 # These are compiled when they are needed, which for most replies is never.
 _NUMBERED = r"#\s*\d+(?!\w)"
 _BRACKETED = r"\[\s*([^\[\]]+?)\s*\]"
@@ -59,29 +58,42 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
         or _read_keyword(bare, question)
         or read_above(bare, question, whole=True)
     )
-    if found:
-        return found
-    from quandary.reading.sentences import read_words  # noqa: PLC0415 - exact answers need none
+    if not found:
+        from quandary.reading.sentences import read_words  # noqa: PLC0415 - exact answers need none
 
-    return read_words(bare, question, mode) or read_above(bare, question, whole=False) or OWN
+        said = bare.translate(_QUESTION_MARKS)
+        found = read_words(said, question, mode) or read_above(bare, question, whole=False) or OWN
+    return _doubt_number(bare, question, found) if mode == "plain" and found.codes else found
+
+
+def _doubt_number(bare: str, question: Question, found: Reading) -> Reading:
+    """A number that is the place of one option and the name of another picks neither."""
+    known, said = names_of(question), re.findall(r"(?<![\w-])\d+(?![\w-])", bare[:HEAD])
+    for at, choice in enumerate(question.choices, 1):
+        named = known.code(str(at)) or known.exact.get(str(at), ())
+        if str(at) in said and named and choice.code not in named:
+            return reading((*found.codes, choice.code, *named), question)
+    return found
 
 
 def _read_confirmation(bare: str, question: Question) -> Reading:
     """A yes or a no to what was proposed, in any words; else only what names an option."""
     bald = tuple(Choice(choice.code, choice.label) for choice in question.choices)
     sense = read(bare, Question("", "", "", bald))
-    rest = bare if sense.kind != "pick" else sense.comment or ""
-    other = read(rest, replace(question, choices=(), confirms=None), "strict") if rest else OWN
-    if sense.kind == "pick" and other.kind == "pick" and sense.codes != (bald[-1].code,):
-        return OWN
-    return sense if sense.kind == "pick" != other.kind else other
+    picked = sense.kind == "pick"
+    mode: Mode = "plain" if picked and YES in sense.codes else "strict"
+    rest = bare if not picked else sense.comment or ""
+    other = read(rest, replace(question, choices=(), confirms=None), mode) if rest else OWN
+    if mode == "plain" and question.confirms:  # a yes, and another option beside it
+        return OWN if {*other.codes} - {*question.confirms.codes} else sense
+    return sense if picked and other.kind != "pick" else other
 
 
 def vetoes(question: Question, text: str, code: str) -> str | None:
     """Why a text cannot mean an option: it rules it out, makes it depend, or asks about it."""
     from quandary.reading.sentences import Sentences  # noqa: PLC0415 - exact answers need none
 
-    return Sentences(text, question).find_veto(code)
+    return Sentences(text.translate(_QUESTION_MARKS), question).find_veto(code)
 
 
 def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:
@@ -89,14 +101,15 @@ def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:
     head, colon, rest = bare.partition(":")
     if colon and head.rstrip() in {"q", "Q"}:
         return Reading("prefix", prefix="question", argument=rest.strip())
-    for mark, prefix in _MARKS.items():
-        if not bare.startswith(mark):
-            continue
+    for mark, prefix in ((mark, _MARKS[mark]) for mark in _MARKS if bare.startswith(mark)):
         if prefix == "tag" and mode == "plain" and re.match(_NUMBERED, bare):
             return None
         argument = bare[len(mark) :].strip()
         if prefix in {"force", "add"}:
             argument = re.sub(_BRACKETED, r"\1", argument)
+        known = names_of(question) if prefix == "add" and question.multi else None
+        if known and not known.code(argument) and len(named := known.label(argument)) == 1:
+            argument = named[0]
         # A mark alone is half a thought: the question comes again.
         own = bare[1:2].isspace() if prefix != "add" else argument and not _adds(argument, question)
         if own and prefix in {"tag", "reference", "add"}:
@@ -126,7 +139,7 @@ def read_name(bare: str, question: Question, mode: Mode) -> Reading | None:
     """A code in any case, a whole label, or a beginning of one in whole words."""
     known = names_of(question)
     # A question mark that no option has wonders: `canary?`.
-    if mode == "plain" and bare.endswith("?") and bare.casefold() not in known.exact:
+    if mode == "plain" and bare.endswith(("?", *"？؟")) and bare.casefold() not in known.exact:
         return None
     found = known.code(bare) or known.label(split_label(bare)[0])
     # A yes may be more than a code, where several labels begin with it.
@@ -169,12 +182,13 @@ def reading(
     codes: Words, question: Question, *, together: bool = False, comment: str | None = None
 ) -> Reading:
     """A pick of one option, or of several together; else the options that fit equally well."""
-    if not codes or OTHER in codes:
-        return Reading("blank") if codes == (OTHER,) else OWN
-    chosen = [c for c in (*question.choices, *question.named) if c.code in codes]
+    opened = [Choice(question.behind_other, "Other")] if OTHER in codes else []  # beside ticks
+    if not {*codes} - {OTHER} or (opened and not (together and question.multi and opened[0].code)):
+        return Reading("blank") if {*codes} == {OTHER} else OWN
+    chosen = [*(c for c in (*question.choices, *question.named) if c.code in codes), *opened]
     codes = tuple(dict.fromkeys(c.code for c in chosen))
     matched = ", ".join(c.label or c.code for c in chosen)
-    if len(codes) == 1 or (together and question.multi and MORE not in codes):
+    if len(codes) == 1 or (together and question.multi):
         return Reading("pick", codes, matched, comment)
     return Reading("ambiguous", codes, matched)
 
@@ -204,8 +218,7 @@ class Names:
         """The options with that code, in any case."""
         if len(text) > self.longest:
             return ()
-        whole = text.strip().casefold()
-        found = self.codes.get(whole) or self.codes.get(trim(text).casefold()) or ()
+        found = self.codes.get(text.strip().casefold()) or self.codes.get(trim(text).casefold(), [])
         return tuple(dict.fromkeys(found))
 
     def label(self, text: str) -> Words:
@@ -224,20 +237,19 @@ class Names:
 
     def beginning(self, said: Words) -> Words:
         """The options whose label begins with these whole words, two of them perhaps as one."""
-        if not said or ARTICLES.issuperset(said) or said == _GO:
-            return ()
-        return tuple(
-            code
-            for code, _, label in self.names
-            if (label[: len(said)] == said != label)
-            or (len(said) == 1 and len(label) > 2 and label[0] + label[1] == said[0])
-        )
+        units = ("am", "pm", "%") if said and said[-1][0].isdigit() else ()  # `at 5`, of `At 5 pm`
+        opened = [said, *((*said[:-1], said[-1] + unit) for unit in units)]
+        begun = [c for c, _, label in self.names if label[: len(said)] in opened and said != label]
+        begun += [c for c, _, label in self.names if label[2:] and said == (label[0] + label[1],)]
+        small = ARTICLES | {"go"}  # what begins `Go back` and `Go ahead` alike, and names neither
+        return () if small.issuperset(said) else tuple(begun)
 
     def find_mistyped(self, text: str) -> Words:
-        """The options whose whole label was meant, with a slip or two: the nearest only."""
+        """The options whose whole label was meant, with a slip or two that is no other word."""
         folded = fold(trim(text[: self.longest]))
-        typed = {code: slips(folded, name) for code, name, _ in self.names if code != MORE}
-        near = {code: distance for code, distance in typed.items() if folded and distance}
+        known = {*words(folded)} & {word for _, _, label in self.names for word in label}
+        typed = {code: slips(folded, name) for code, name, e in self.names if known <= {*e}}
+        near = {code: n for code, n in typed.items() if folded and n and code != MORE}
         least = min(near.values(), default=0)
         return tuple(code for code, distance in near.items() if distance == least)
 
@@ -270,14 +282,14 @@ def names_of(question: Question) -> Names:
 
 ARTICLES = frozenset(("the", "a", "an", "i"))
 _APOSTROPHES = str.maketrans("", "", "'’`´‘")
+_QUESTION_MARKS = str.maketrans("？؟", "??")
 _MONEY = {"$": "dollar", "€": "euro", "£": "pound"}
 _EDGES = r"\A(?:[^\w$+<=>^`|~👎❌]|_)+|(?:[^\w$+<=>^`|~👎❌]|_)+\Z"
 
 
 @cache
 def _word() -> re.Pattern[str]:
-    return re.compile(
-        r"""
+    return re.compile(r"""(?x)
         \A-\d+                                                      # no place in a list
         | [$€£](?:\d+(?:[.,]\d+)*)?                                 # money
         | \d{1,3}(?:,\d{3})+(?!\d)                                  # thousands
@@ -287,9 +299,7 @@ def _word() -> re.Pattern[str]:
         | [vV]?\d+(?:[.:]\d+)+                                       # versions and times
         | [^\W_]+(?:['’`´][^\W_]+)*
         | [👍👎✅❌🚀]
-        """,
-        re.VERBOSE,
-    )
+    """)
 
 
 @lru_cache(maxsize=4096)
@@ -300,25 +310,23 @@ def _spell(word: str) -> str:
     if word.isalpha() or word in _MONEY:
         return _MONEY.get(word, word)
     word = word.replace("percent", "%")
-    if word[0] == "0" and word[2:3] == ":":
+    if (word[0] == "0" and word[2:3] == ":") or (word[0] == "v" and "." in word):
         word = word[1:]
     if word[:-1].isdigit() and word[-1] == "k":
         word = word[:-1] + "000"
-    if word[0] == "v" and "." in word:
-        word = word[1:]
     return word.replace(",", "") if word[0].isdigit() and word[-4:-3] == "," else word
 
 
 @lru_cache(maxsize=4096)
 def fold(text: str) -> str:
-    """The text without case, accents, apostrophes and compatibility forms."""
+    """The text without case, accents, apostrophes and compatibility forms, its digits as ours."""
     if text.isascii():
         return text.casefold().translate(_APOSTROPHES)
-    import unicodedata  # noqa: PLC0415 - a megabyte that English replies do without
+    from unicodedata import combining, decimal, normalize  # noqa: PLC0415 - English needs none
 
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    plain = "".join(c for c in decomposed if not unicodedata.combining(c) and c != "\ufe0f")
-    return unicodedata.normalize("NFKC", plain).casefold().translate(_APOSTROPHES)
+    decomposed = normalize("NFKD", text.casefold())
+    plain = "".join(str(decimal(c, c)) for c in decomposed if not combining(c) and c != "\ufe0f")
+    return normalize("NFKC", plain).casefold().translate(_APOSTROPHES)
 
 
 def trim(text: str) -> str:

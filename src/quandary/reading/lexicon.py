@@ -171,9 +171,8 @@ class Lexicon:
         verbs = [e for e in entries if told & e.in_label == {*e.label[:1]} != e.needed]
         guessed = any(not m & e.in_label for e in verbs for m in meant)
         # So may words of a description in another order: `ask legal`, of `Legal asked for it`.
-        order = [
-            [e.description.index(t) for t in tokens.values() if t in e.description] for e in entries
-        ]
+        lines = [e.description for e in entries]
+        order = [[line.index(t) for t in tokens.values() if t in line] for line in lines]
         guessed = guessed or (not label and all(at != sorted(at) for at in order))
         fitting = codes and self._counts_alike(entries, said)
         return self._check(Fit(codes, int(label), guessed), told) if fitting else None
@@ -280,11 +279,10 @@ def _sign(said: Words) -> list[str]:
         if word in WORDS.negators or word == "nothing":
             tokens.append("not" if word.endswith("nt") else word)
             reach = 1 if word == "nobody" else 3
-        elif word in WORDS.function or not reach:
-            tokens.append(stem(word))
         else:
-            tokens.append("!" + stem(word))
-            reach -= 1
+            denied = reach > 0 and word not in WORDS.function
+            tokens.append("!" * denied + stem(word))
+            reach -= denied
     return tokens
 
 

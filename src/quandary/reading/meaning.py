@@ -10,17 +10,7 @@ from quandary.model.asks import MORE, Choice, Question
 from quandary.model.tree import OTHER
 from quandary.reading import Words, names_of, words
 from quandary.reading.lexicon import DESCRIPTION, LABEL, WHOLE, Fit, lexicon, stem
-from quandary.reading.phrases import (
-    FILLERS,
-    SAYINGS,
-    WORDS,
-    cardinal,
-    edges,
-    is_all,
-    opens,
-    places,
-    strip,
-)
+from quandary.reading.phrases import FILLERS, SAYINGS, WORDS, cardinal, edges, opens, places, strip
 
 NAMING = frozenset(("pick", "either"))  # how words say which options are meant
 Sense = Literal["yes", "no"]
@@ -58,14 +48,15 @@ class Interpreter:
         self.paged = len(self.here) < len(question.choices)
         further = question.named if self.paged and (question.multi or not question.chain) else ()
         self.real = [*self.here, *(c.code for c in further if "/" not in c.code)]
-        self.names = names_of(question)
-        self.lexicon = lexicon(question.options)
+        self.names, self.lexicon = names_of(question), lexicon(question.options)
         self.labels = {option.code: words(option.label) for option in question.options}
         self.every = tuple(c for c in self.real if self.labels[c] not in SAYINGS.none)  # "all"
         self.negative = frozenset(e for e in self.labels.values() if {*e[:1]} & WORDS.excluders)
         self.asked = frozenset(words(question.text[:600]))
         self.topic = frozenset(map(stem, self.asked))
         self.leading = WORDS.leading | (WORDS.dropping & self.asked)
+        self.led = bool(self.leading & {*words(typed)[:1]})  # `so up`, `man, this is annoying`
+        self.aside = self.led or re.match(r"\s*[a-z]{2,}[,;.!]+\s+\w", typed)
         glued = {word for name in re.findall(_GLUED, typed) for word in words(name)}
         self.context = (self.asked - WORDS.neutral | WORDS.general) - glued
         self.nouns = self.context | WORDS.kinds | self.lexicon.label_words - WORDS.neutral
@@ -132,6 +123,8 @@ class Interpreter:
 
     def _named(self, said: Words) -> Meaning | None:
         """A code, a label, the beginning of one, or a place in the list."""
+        if said == ("other",) and self.question.menu:
+            return Meaning("pick", (OTHER,))
         own = self.names.codes.keys() | self.lexicon.label_words
         kept = edges(said, FILLERS - own, WORDS.endings - own)
         cores = [*dict.fromkeys((said, edges(said, FILLERS), strip(said), kept))]
@@ -146,7 +139,7 @@ class Interpreter:
         if not core or (len(core) == 1 and self.place(core) and not (found and core[0].isalpha())):
             return ()
         lettered = core[1:] if len(core) == 2 and core[0] in WORDS.lettered else core
-        everyday = cut and core == lettered and core[0] in WORDS.everyday
+        everyday = (cut or self.aside) and core == lettered and core[0] in WORDS.everyday
         if found or len(lettered) > 1 or (everyday and core[0] not in self.marked):
             return found
         return self.names.code(lettered[0])
@@ -216,7 +209,8 @@ class Interpreter:
     def _phrased(self, said: Words) -> Meaning | None:
         """The very words of a label or a description."""
         for part in dict.fromkeys((said, strip(said))):
-            weak = len(part) == 1 and part != said and part[0] in WORDS.neutral | WORDS.modifiers
+            small = len(part) == 1 and part[0] in WORDS.neutral | WORDS.modifiers
+            weak = small and (part != said or self.led)
             if part and not weak and (found := self._settle(self.lexicon.phrase(part), said)):
                 return found
         return None
@@ -235,7 +229,7 @@ class Interpreter:
         """A place in the list, or several."""
         core = edges(said, FILLERS - WORDS.placing, WORDS.endings - WORDS.placing)
         core = bare if len(bare := strip(said)) == 1 and bare[0].isdigit() else core
-        if is_all(core, len(self.here)) or is_all(core, len(self.real)):
+        if _is_all(core, len(self.here)) or _is_all(core, len(self.real)):
             own = (said[1:] and self.lexicon.verbatim(said)) or self.lexicon.mentions(core)
             if not own and self.question.multi:  # of several pages, those not seen are asked about
                 return Meaning("either" if self.paged else "pick", self.every)
@@ -351,10 +345,16 @@ class Interpreter:
         parts: list[Words] = [(word,) for word in said] if coded else _part(said, WORDS.joints)
         named = self._name_each(parts) if len(parts) > 1 else []
         codes = tuple(dict.fromkeys(code for meant in named for code in meant.codes))
-        if not any(meant.evidence for meant in named):
-            return None
         either = any(meant.how == "either" for meant in named)
-        return options_of(codes) if either else Meaning("pick", codes)
+        found = options_of(codes) if either else Meaning("pick", codes)
+        return found if any(meant.evidence for meant in named) else None
+
+
+def _is_all(said: Words, count: int) -> bool:
+    """Whether words say all that there are: `everything`, `all three`, `both`."""
+    bare = said[1:] if said[:1] == ("the",) else said
+    numbered = bare[:1] == ("all",) and len(bare) == 2 and cardinal(bare[1]) == count
+    return bool({said, bare} & SAYINGS.every) or numbered or (bare in SAYINGS.both and count == 2)
 
 
 def _part(said: Words, joints: frozenset[str]) -> list[Words]:
@@ -384,6 +384,9 @@ def read_sense(said: Words) -> Meaning | None:
 
 def find_affirmed(said: Words, question: Question) -> Words | None:
     """What a yes stands for: one option, or all that it could mean; None where it is no yes."""
+    own = any({"recommend", "recommended"} & {*words(o.label)} for o in question.options)
+    if not own and edges(said, WORDS.interjections, WORDS.interjections) in SAYINGS.recommended:
+        return question.recommended or None
     begun = names_of(question).beginning(said) if said in SAYINGS.deeds else ()
     meant = read_sense(said) if said and len(begun) != 1 else None
     if meant is None or meant.how != "yes":
@@ -397,8 +400,10 @@ def find_affirmed(said: Words, question: Question) -> Words | None:
 
 def sides(question: Question, sense: Sense) -> Words:
     """The options that a yes or a no stands for."""
-    options = question.options
+    options, own = question.options, WORDS.denying | WORDS.bare_no | {"none", sense}
     found = [o for o in options if o.code.rpartition("/")[2].casefold() == sense]
+    # The `NO` of `North orchard` is short for that, and no answer.
+    found = [o for o in found if (w := (*words(o.label), sense)[0]) in own or w[0] != sense[0]]
     found = found or [o for o in options if _answers(o, question, sense)]
     plain = [o for o in found if not WORDS.qualifiers.intersection(words(o.label))]
     alike = all(words(o.label)[0] == sense for o in found if o.label)
@@ -414,9 +419,9 @@ def _answers(option: Choice, question: Question, sense: Sense) -> bool:
     small = frozenset[str]() if sense == "yes" else WORDS.function
     labels = [words(option.label) or ("",) for option in question.options]
     holds = any(opens(e, SAYINGS.refusing) or e[0] in WORDS.holding for e in labels)
-    # `Merge` beside `Rebase` is no yes.
-    if sense == "yes" and not opens(said, _AGREEING) and not holds and len(labels) > 2:
-        return False
+    acts = not opens(said, _AGREEING) and not holds and len(labels) > 2
+    if sense == "yes" and (acts or (question.chain and option.also)):
+        return False  # `Merge` beside `Rebase` is no yes, and neither is what a split can do
     if button or not opening or small.issuperset(said[opening:]):
         return bool(opening) and not button
     last = words(re.split(r"[.!?:]\s", question.text[-600:].rstrip(" ?\n"))[-1])

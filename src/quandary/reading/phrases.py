@@ -80,13 +80,6 @@ class Places(NamedTuple):
     alternatives: bool = False  # joined by "or": one of them, but which?
 
 
-def is_all(words: Words, count: int) -> bool:
-    """Whether words say all that there are: `everything`, `all three`, `both`."""
-    bare = words[1:] if words[:1] == ("the",) else words
-    numbered = bare[:1] == ("all",) and len(bare) == 2 and cardinal(bare[1]) == count
-    return bool({words, bare} & SAYINGS.every) or numbered or (bare in SAYINGS.both and count == 2)
-
-
 def places(words: Words, count: int, nouns: frozenset[str]) -> Places | None:
     """The places that these words name, or None; `nouns` may stand for "option": "the 2nd visa"."""
     words = tuple(word for word in words if word not in {"both", "very"})

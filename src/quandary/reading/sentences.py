@@ -33,7 +33,7 @@ _WAITING = r"(?i)(?:i|i'm|i'd|we|let|wait|hold|maybe|perhaps|first|can|could|sho
 def read_words(bare: str, question: Question, mode: Mode) -> Reading | None:
     """What a reply says that names no option outright, if anything."""
     if question.gathered and words(bare) in SAYINGS.ended:
-        return reading(question.gathered, question, together=True)
+        return replace(OWN, kind="pick", codes=question.gathered, matched=bare)
     if action := read_action(bare, question):
         return action
     alone = len(bare) <= 40 and not bare.endswith("?")
@@ -92,8 +92,7 @@ class Sentences:
     def read(self) -> Reading:
         """What they say together."""
         wondering = "?" in self.head
-        outright = self._read_one() if len(self.clauses) == 1 and not wondering else None
-        if outright:
+        if len(self.clauses) == 1 and not wondering and (outright := self._read_one()):
             return self._sum([(0, outright)])
         if self.asks or not self.clauses or (not wondering and self.hinges()):
             return OWN
@@ -105,8 +104,7 @@ class Sentences:
         """Whether this is more than a remark on a choice of these."""
         said = [clause.words for clause in self.clauses]
         other = any(limits(one) or self.lexicon.speaks_of(one, codes) for one in said)
-        other = other or said[-1][-1] == "too"  # one more thing to do
-        return self.asks or other or self.read().kind != "own-words"
+        return self.asks or other or said[-1][-1] == "too" or self.read().kind != "own-words"
 
     def _read_one(self) -> Meaning | None:
         """What the only clause names in the very words of an option."""
@@ -153,8 +151,7 @@ class Sentences:
             meant = self.interpreter.clause(said) or self.interpreter.clause(cut)
             if meant is not None and meant.how in NAMING and meant.evidence:
                 codes.extend(meant.codes)
-        found = tuple(dict.fromkeys(codes))
-        return reading(found, self.question) if len(found) > 1 else OWN
+        return reading(tuple(codes), self.question) if len({*codes}) > 1 else OWN
 
     def _keep_standing(self) -> list[Clause]:
         """The clauses that count after a second thought, all where it only leaves something out."""
@@ -180,13 +177,17 @@ class Sentences:
         senses = {m.how for _, m in told if m.how in WORDS.senses}
         said = [clause.words for clause in self.clauses]
         agreeing = {said[0][0], said[-1][-1]} & {"yes", "yep", "yup", "yeah"}
-        if agreeing or any(opens(one, SAYINGS.going) for one in said):
-            senses.add("yes")
+        senses |= {"yes"} if agreeing or any(opens(one, SAYINGS.going) for one in said) else set()
         opposed = sides(self.question, "yes" if "no" in senses else "no") if senses else ()
-        denied = any(at > naming[0][0] for at, m in told if m.how == "no") if naming else False
-        against = len(senses) > 1 or any({*opposed} & {*m.codes} for _, m in naming)
-        against = against or (denied and naming[0][1].how in NAMING)
-        return OWN if more or against else self._sum(naming)
+        before = [at for at, m in naming[:1] if m.how in NAMING]
+        denied = any(at > first for at, m in told if m.how == "no" for first in before)
+        against = denied or len(senses) > 1 or any({*opposed} & {*m.codes} for _, m in naming)
+        # `no, later`, where an option is itself the No: two are named.
+        labels, named = self.interpreter.labels, {code for _, m in naming for code in m.codes}
+        side = sides(self.question, "yes" if "yes" in senses else "no") if named else ()
+        own = {c for c in side if senses & {*labels[c][:1]}} if named.isdisjoint(side) else ()
+        asked = reading((*named, *own), self.question) if own else None
+        return OWN if more or against else asked or self._sum(naming)
 
     def _find_others(self, first: int, codes: Words) -> Words | None:
         """The other options that remarks speak of, but not against; None where no remark does."""
@@ -260,8 +261,7 @@ class Sentences:
             every = dropped and any(m.codes == self.interpreter.every for m in meanings)
             together = len({*either}) == 1 if either else not every and not rivals
             both = {*either} & {*picked}
-            settled = len(both) == len({*picked}) == 1
-            codes = tuple(both) if settled else (*picked, *either, *rivals)
+            codes = tuple(both) if len(both) == len({*picked}) == 1 else (*picked, *either, *rivals)
         else:
             left = tuple(code for code in self.interpreter.real if code not in dropped)
             # What is left over is chosen where nothing else was said: not `no tests, i'll wait`.
@@ -285,8 +285,7 @@ class Sentences:
 
     def _find_remark(self, naming: list[tuple[int, Meaning]]) -> str | None:
         """What was said beside the choice."""
-        first, at = naming[0][0], naming[-1][0]
-        clauses, text = self.clauses, self.text
+        first, at, clauses, text = naming[0][0], naming[-1][0], self.clauses, self.text
         if len(text) > HEAD or not all(is_chatter(clause.words) for clause in clauses[at + 1 :]):
             remark = text[clauses[at].end :]
         else:
@@ -321,7 +320,7 @@ def is_question(said: Words) -> bool:
     if not said or said in SAYINGS.yes or said in SAYINGS.hedges:
         return False
     first, second = said[0], said[1] if len(said) > 1 else ""
-    if len(said) == 2 and second in {"what", "why", "huh"}:
+    if opens(said, SAYINGS.asking) or (len(said) == 2 and second in {"what", "why", "huh"}):
         return True
     subject = said[2:3] if second == "the" else said[1:2]
     relative = first == "what" and len(said) > 2 and subject[0] not in _NO_SUBJECTS
@@ -335,8 +334,7 @@ def has_condition(said: Words, lexicon: Lexicon) -> bool:
     proviso = find(SAYINGS.provisos, said) if not lexicon.verbatim(said) else None
     if proviso and said[proviso.start :] not in SAYINGS.polite_ifs:
         return True
-    conditions = {"if", "unless"} - lexicon.label_words
-    hanging = (at for at, word in enumerate(said) if word in conditions)
+    hanging = (at for at, word in enumerate(said) if word in {"if", "unless"} - lexicon.label_words)
     first = next((at for at in hanging if said[max(at - 1, 0)] not in {"as", "even"}), None)
     return first is not None and said[first:] not in SAYINGS.polite_ifs
 
@@ -347,9 +345,8 @@ def limits(said: Words) -> bool:
     if said[0] == "but" and said[1:] and (more or {*said} & WORDS.limits):
         return True
     said = tuple(dropwhile(WORDS.turns.__contains__, said))
-    if len(said) > 2 and said[-1] == "only":
-        return True
-    return len(said) > 1 and said[0] in WORDS.conditions and said not in SAYINGS.polite_ifs
+    polite = len(said) < 2 or said in SAYINGS.polite_ifs
+    return (len(said) > 2 and said[-1] == "only") or (not polite and said[0] in WORDS.conditions)
 
 
 def find(known: frozenset[Words], said: Words) -> slice | None:
@@ -506,7 +503,7 @@ def read_action(text: str, question: Question) -> Reading | None:
         named = ((c.code, (c.label, *c.also)) for c in actions)
         begun = tuple(code for code, names in named if any(words(n)[:1] == (verb,) for n in names))
         return OWN if lettered else reading(begun, question) if len(begun) > 1 else None
-    said, known = words(bare), (question.title, *chosen.also)
+    said, known = words(bare), (question.title, chosen.label, *chosen.also)
     own = WORDS.ordered.union(*map(words, known))
     # Another action may be named in any form: `cutting`.
     roots = {c.code: {verb.rstrip("e") for verb in _verbs(c) - own} for c in actions}
@@ -535,8 +532,7 @@ def _find_called(bare: str, actions: list[Choice]) -> Words:
     if exact or not any(_verbs(choice).intersection(words(verb)) for choice in actions):
         return exact
     known = option_names(tuple(choice for choice in actions if not _verbs(choice)))
-    name = name.removeprefix("with ")
-    return known.code(name) or known.label(name)
+    return known.code(name := name.removeprefix("with ")) or known.label(name)
 
 
 def _belongs(head: str, choice: Choice, own: frozenset[str]) -> bool:

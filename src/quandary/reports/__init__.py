@@ -205,10 +205,8 @@ def others(story: Story) -> list[tuple[str, tuple[Exchange, ...]]]:
 
 def tell_remarks(story: Story) -> list[tuple[str, str]]:
     """The remarks, each on one line and with its time."""
-    return [
-        (moment(remark.at), one_line(f"{remark.kind} {remark.key} {remark.text}"))
-        for remark in story.remarks
-    ]
+    told = ((one.at, f"{one.kind} {one.key} {one.text}") for one in story.remarks)
+    return [(moment(at), one_line(said)) for at, said in told]
 
 
 def title(stop: Stop) -> str:

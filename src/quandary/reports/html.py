@@ -321,10 +321,8 @@ def picture(page: Page, chart: Chart, story: Story, name: str) -> str:
         if stop.page == page.id:
             stops.setdefault(stop.id, []).append(stop)
     found = [_opening(page, chart, layout, name)]
-    drawn = [
-        (route.label, line, (route.source, route.target, route.label) in taken)
-        for route, line in zip(routes, layout.lines, strict=True)
-    ]
+    pairs = zip(routes, layout.lines, strict=True)
+    drawn = [(r.label, line, (r.source, r.target, r.label) in taken) for r, line in pairs]
     for label, line, was_taken in sorted(drawn, key=lambda one: one[2]):
         kind = "taken" if was_taken else "drawn"
         said = f"<title>{escape(one_line(label))}</title>" if label.strip() else ""

@@ -175,11 +175,8 @@ class _Log:
         begun = self._standing is not None and self._standing[0] == fold.amendment
         if not begun:
             self._steps_end = self._stops = self._steps = 0
-        asked = [
-            _step(stop)
-            for stop in teller.stops(self._stops, teller.left)
-            if stop.attempts or stop.error
-        ]
+        stops = teller.stops(self._stops, teller.left)
+        asked = [_step(stop) for stop in stops if stop.attempts or stop.error]
         said = {
             "run": teller.run,
             "chart": teller.name,

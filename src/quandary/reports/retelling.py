@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import msgspec
@@ -69,8 +70,7 @@ class Teller:
     """Reads a run's entries as they come, and can tell at any time where it stands."""
 
     def __init__(self, store: Store, run: str) -> None:
-        self.store = store
-        self.run = run
+        self.store, self.run = store, run
         self.standing = Standing()  # what the entries that were read come to
         self.chart: Chart | None = None
         self.name = ""
@@ -89,7 +89,7 @@ class Teller:
         self._tried: dict[Place, int] = {}  # the last attempt at each visit
         self._places: dict[str, Here] = {}
         self._routes: dict[str, tuple[str, ...]] = {}  # what calls can be answered with
-        self._called: dict[str, str] = {}  # what steps were called when agents were asked
+        self._called: dict[str, str] = {}  # what steps were called when they were asked for
         self._asks: dict[str, tuple[Question, ...]] = {}
         self._spoken: dict[str, list[tuple[Answered, tuple[Answer, ...]]]] = {}
         """What was answered to each of them, and to what it amends."""
@@ -151,8 +151,8 @@ class Teller:
         given = matter.arguments or {}
         written = self.store.document(body.documents.get("chart", ""))
         self.chart = _read(msgspec.json.decode(written) if written else given.get("chart"), Chart)
-        self.name = self.chart.name if self.chart is not None else ""
         self.item = _read(given.get("item"), Item) or Item("")
+        self.name = self.fill(self.chart.name) if self.chart is not None else ""
         self._codenames = tuple(map(str, given.get("codenames", ())))
         if matter.arguments is not None:
             self._defaults = _read(given.get("defaults"), Defaults) or Defaults()
@@ -179,6 +179,7 @@ class Teller:
             exchange = replace(exchange, expects=request.expects, prompt=prompt)
         elif request is not None:
             self._asks[body.key] = request.questions
+            self._called[body.key] = request.questions[0].title.partition(f"{self.item.name}: ")[2]
             exchange = replace(exchange, prompt=_write_ask(request))
         self.exchanges[body.key] = exchange
         assigned = body.assignment or self._assignment_of(body.key, agent)
@@ -232,9 +233,8 @@ class Teller:
         if body.amends:
             self.taken_back.append(self.exchanges[body.key])
             self._reopen()
-        here = self._places.get(body.key)
         before, asked = self.exchanges[body.key], self._asks.get(body.key, ())
-        routes = here.plan.routes if here is not None else ()
+        routes = here.plan.routes if (here := self._places.get(body.key)) else ()
         spoken = self._spoken.setdefault(body.key, [])
         spoken.append((body, matter.answers or body.answers))
         given = next(iter(merge(spoken).values()), None)
@@ -250,8 +250,7 @@ class Teller:
                 self._defaults = _read(given, Defaults) or self._defaults
             self._follow()
         if body.kind != "started":  # that is about the program, not about the walk
-            said = (body.at, body.kind, body.key, matter.text)
-            self.remarks.append(Remark(*said, *body.source))
+            self.remarks.append(Remark(body.at, body.kind, body.key, matter.text, *body.source))
 
     def _reopen(self) -> None:
         counting = self.standing.counting
@@ -299,11 +298,10 @@ class Teller:
         """What is known so far."""
         route = self._route
         counted = [e for e in self.exchanges.values() if e.agent != HUMAN and e.answered]
-        item = self.item
         return Story(
             run=self.run,
             chart=self.name,
-            item=item.name,
+            item=self.item.name,
             status=self.standing.status,
             waits=self.standing.waits,
             outcome=self._outcome,
@@ -340,10 +338,10 @@ class Teller:
             depth=here.depth,
             visit=here.visit,
             cli=", ".join(dict.fromkeys(voters)) or (working[-1].agent if working else ""),
-            route=self.fill(here.route),
+            route=self.fill(here.route, here),
             attempts=attempts,
             validation=next(filter(None, reversed(checked)), None),
-            output=self.fill(here.route) or _find_output(working),
+            output=self.fill(here.route, here) or _find_output(working),
             seconds=round(sum(exchange.seconds for exchange in every), 3),
             tokens=sum(exchange.tokens for exchange in every),
             error=self.error if stands and self.standing.status == "failed" else error,
@@ -353,11 +351,19 @@ class Teller:
     def _name(self, here: Here) -> str:
         """What a step was called when it was asked for, or as far as its slots can be filled."""
         told = (self._called[key] for key in here.keys if self._called.get(key))
-        return next(told, "") or self.fill(here.plan.name)
+        return next(told, "") or self.fill(here.plan.name, here)
 
-    def fill(self, text: str) -> str:
-        """A text with as many of its slots filled as the item fills."""
-        return fill_prompt(text, values_of(self.item), {}) if "{{" in text else text
+    def fill(self, text: str, here: Here | None = None) -> str:
+        """A text with its slots filled by the item, and by what was handed on until then."""
+        if "{{" not in text or self.chart is None:
+            return text
+        steps = (step for page in self.chart.pages for step in page.steps)
+        known = {name: "…" for step in steps for name in (step.id, *step.names)}
+        for stop in takewhile(lambda stop: stop is not here, self._route.stops):
+            working = [e for key in stop.keys if (e := self.exchanges[key]).role == "work"]
+            if output := stop.route or _find_output(working):
+                known |= dict.fromkeys((stop.step.id, *stop.step.names), output)
+        return fill_prompt(text, values_of(self.item), known)
 
     def fill_chart(self, stops: Sequence[Stop]) -> Chart | None:
         """The chart as a person sees it: its steps by the names that they had in the run."""
@@ -367,7 +373,7 @@ class Teller:
             steps = (replace(s, text=named.get(s.id) or self.fill(s.text)) for s in page.steps)
             routes = (replace(route, label=self.fill(route.label)) for route in page.routes)
             pages.append(replace(page, steps=tuple(steps), routes=tuple(routes)))
-        return replace(self.chart, pages=tuple(pages)) if self.chart else None
+        return replace(self.chart, name=self.name, pages=tuple(pages)) if self.chart else None
 
     def _attempts(self, here: Here) -> tuple[Attempt, ...]:
         groups: dict[int, list[Exchange]] = {}
@@ -390,7 +396,7 @@ class Teller:
             else:
                 exact = self._defaults is not None and not here.plan.validates
                 verdict = _judge(group, exact=exact, over=over or not last)
-            told = tuple(replace(e, route=self.fill(e.route)) for e in every)
+            told = tuple(replace(e, route=self.fill(e.route, here)) for e in every)
             found.append(Attempt(number, told, *verdict))
         return tuple(found)
 
@@ -459,8 +465,7 @@ class Follower:
             return False
         route = here.ways.onward(here.step)
         if here.plan.routes:
-            route = self._chosen(here, place)
-            if route is None:
+            if (route := self._chosen(here, place)) is None:
                 return False
             here.route = route.label
         self._arrive(here.ways, self._step_by(here, route))
@@ -475,9 +480,8 @@ class Follower:
     def _chosen(self, here: Here, place: Place | None) -> Route | None:
         ways = here.ways.ways(here.step)
         label = self.decided(here)
-        for route in ways:
-            if label and route.label == label:
-                return route
+        if taken := [route for route in ways if label and route.label == label]:
+            return taken[0]
         fitting = [route for route in ways if here.keys and self._leads_to(here, route, place)]
         if len({route.target for route in fitting}) != 1:
             return None
@@ -539,8 +543,7 @@ def _add_output(
     before: Exchange, routes: tuple[str, ...], body: Returned, matter: Matter
 ) -> Exchange:
     after = _renew(before, body, body.source)
-    output = matter.came
-    if not isinstance(output, Output):
+    if not isinstance(output := matter.came, Output):
         return replace(after, pruned=True, accepted=None if body.ok else False)
     if stopped := output.stopped:
         costs = {"seconds": output.seconds, "tokens": tokens_of(output), "status": output.status}
@@ -584,8 +587,7 @@ def _add_answer(
     after = replace(after, picked=answer.picked, output=": ".join(filter(None, (labels, said))))
     if before.role == "stop":
         return replace(after, accepted=answer.settles and not answer.blank)
-    code = _code(answer, options)
-    if not code:
+    if not (code := _code(answer, options)):
         return after
     if routes and before.role != "again":
         route = route_codes(routes).get(code, "")
@@ -606,8 +608,7 @@ def _code(answer: Answer, options: Sequence[Choice] | None) -> str:
     """The choice that an answer makes; nothing where it is none, and the question comes again."""
     if answer.prefix == "force" and options is not None:
         wanted = answer.argument.strip().casefold()
-        codes = (choice.code for choice in options)
-        return next((code for code in codes if code.casefold() == wanted), "")
+        return next((one.code for one in options if one.code.casefold() == wanted), "")
     beside = answer.prefix or answer.extra or answer.tree or answer.advice or answer.among
     if beside or len(answer.picked) != 1 or (answer.text or "").strip():
         return ""
@@ -617,8 +618,7 @@ def _code(answer: Answer, options: Sequence[Choice] | None) -> str:
 def _write_ask(ask: Ask) -> str:
     parts = [ask.preamble.text.strip()]
     for question in ask.questions:
-        choices = "\n".join(f"- {choice.shown}" for choice in question.choices)
-        parts += [question.text, choices]
+        parts += [question.text, "\n".join(f"- {choice.shown}" for choice in question.choices)]
     return "\n\n".join(filter(None, parts))
 
 

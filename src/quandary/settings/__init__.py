@@ -12,7 +12,7 @@ import sys
 from typing import Any, Literal, NamedTuple
 
 from quandary.errors import ParseError
-from quandary.settings.files import is_mark, project_root, read_text, read_whole
+from quandary.settings.files import is_mark, project_root, read_git_file, read_text
 
 Origin = Literal["project", "user"]
 _YES, _NO = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
@@ -20,8 +20,6 @@ _KINDS: dict[type, str] = {str: "a text", int: "a whole number", bool: "true or 
 
 LARGEST_NUMBER = 10**12
 _MANY_DIGITS = 100
-_LONGEST_LINE = 64 * 1024
-_AT_ONCE = os.O_RDONLY | os.O_NONBLOCK  # a pipe must not make us wait
 
 NESTED = "nested too deeply"
 MOST_DOTS = 1_000  # in a row of TOML, before or between the signs that give a key its value
@@ -165,12 +163,8 @@ def project_of(start: str) -> str:
 
 def _line_of(path: str) -> str:
     """What git keeps in a small file; nothing where there is none."""
-    try:
-        with open(path, "rb", opener=lambda name, _: os.open(name, _AT_ONCE)) as file:
-            line = read_whole(file, _LONGEST_LINE).decode(errors="replace").strip()
-            return "" if "\0" in line else line
-    except (OSError, ValueError):
-        return ""
+    line = os.fsencode(read_git_file(path, lambda _: None)).decode(errors="replace").strip()
+    return "" if "\0" in line else line
 
 
 def _parts(origin: Origin, path: str) -> tuple[Part, ...]:

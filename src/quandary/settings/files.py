@@ -282,7 +282,7 @@ def is_ignored(path: str, project: str) -> bool:
 def _own_rules(report: _Report) -> _Rules:
     """What the user has git ignore everywhere, in the usual place."""
     base = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
-    text = _contents(os.path.join(base, "git", "ignore"), report)
+    text = read_git_file(os.path.join(base, "git", "ignore"), report)
     return ((_patterns(text), ""),) if text.strip() else ()
 
 
@@ -321,11 +321,11 @@ def _rules_below(above: _Rules, folder: str, report: _Report) -> _Rules:
     if os.path.lexists(git):
         above = ()
         if os.path.isfile(git):  # in a worktree, which shares the patterns of its repository
-            named = _contents(git, report).removeprefix("gitdir: ").rstrip("\r\n")
+            named = read_git_file(git, report).removeprefix("gitdir: ").rstrip("\r\n")
             git = os.path.join(folder, named)
-        common = _contents(os.path.join(git, "commondir"), report).rstrip("\r\n")
-        text = _contents(os.path.join(git, common, "info", "exclude"), report) + "\n"
-    text += _contents(os.path.join(folder, ".gitignore"), report)
+        common = read_git_file(os.path.join(git, "commondir"), report).rstrip("\r\n")
+        text = read_git_file(os.path.join(git, common, "info", "exclude"), report) + "\n"
+    text += read_git_file(os.path.join(folder, ".gitignore"), report)
     return ((_patterns(text), ""), *above) if text.strip() else above
 
 
@@ -348,7 +348,7 @@ def _patterns(text: str) -> _Patterns:
     return _Patterns(either, found)
 
 
-def _contents(path: str, report: _Report) -> str:
+def read_git_file(path: str, report: _Report) -> str:
     """What a file of git's says; nothing for a link, a pipe, or where there is none."""
     flags = os.O_RDONLY | os.O_NONBLOCK
     if path.endswith(".gitignore"):

@@ -110,12 +110,8 @@ def digest_of(settings: Settings, matter: Matter, what: object) -> str:
 def files_in(settings: Settings, what: object) -> list[str]:
     """The files of the project that a table names: scripts, which change as the repository does."""
     root = _resolved(settings)
-    paths = {
-        os.path.join(root, word)
-        for word in _words(what)
-        if not os.path.isabs(word) or is_inside(root, word)
-    }
-    return sorted(filter(os.path.isfile, paths))
+    own = (word for word in _words(what) if not os.path.isabs(word) or is_inside(root, word))
+    return sorted(filter(os.path.isfile, {os.path.join(root, word) for word in own}))
 
 
 def _words(what: object) -> list[str]:

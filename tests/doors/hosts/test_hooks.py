@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import program
 from quandary.desk import reply
 from quandary.desk.authority import Caller
+from quandary.desk.sheets import make_sheets
 from quandary.doors import hosts
 from quandary.doors.hosts import hooks
 from quandary.journal import chance, runs
@@ -145,6 +146,16 @@ def test_a_question_of_the_host_that_has_changed_is_asked_and_says_so(store: Sql
     assert not decides(store, moved)
     shown = {**mine, "options": [{**mine["options"][0], "preview": "x"}, mine["options"][1]]}
     assert not decides(store, shown)
+
+
+def test_what_a_question_of_the_host_is_about_counts_where_only_its_header_says_so(
+    store: SqliteStore,
+) -> None:
+    """A phrase may not differ that the question itself leaves out."""
+    report(store, mine := {**question(), "header": "Web part"})
+    silence(store, ID)
+    assert decides(store, mine)
+    assert not decides(store, {**mine, "header": "Till in the shop"})
 
 
 def test_options_that_have_no_letter_are_not_silenced(store: SqliteStore) -> None:
@@ -389,6 +400,20 @@ def test_a_question_that_a_run_relays_is_recognised_before_preferences_and_stric
         assert decided is not None
         assert decided["hookSpecificOutput"][words_of] == expected
         assert hooks.judge(told, store, project, settings_) is None
+
+
+def test_a_question_that_a_run_relays_is_recognised_however_many_wait_beside_it(
+    store: SqliteStore,
+) -> None:
+    """Those that began after it do not hide it, so that nothing of it is recorded twice."""
+    said: dict[str, Any] = {"project": "here", "who": "agent", "through": "command"}
+    lists = [[{"key": f"E{n}", "title": f"Part {n} of {at}"} for n in range(5)] for at in range(60)]
+    first, *_ = [runs.begin(store, "split", {"options": one}, **said) for one in lists]
+    assert first.ask is not None
+    (sheet,) = make_sheets(first.ask)
+    told = heard(call(question(sheet.text, *(option.label for option in sheet.options))))
+    assert hooks.find_relayed_run(told, store, "here") == first
+    assert hooks.record(told, store, "here") == []
 
 
 # -- how long it took ------------------------------------------------------------------------------

@@ -204,6 +204,37 @@ def test_the_notice_says_what_came_of_what_was_sent(
             assert told in re.sub("<[^>]*>", "", notice)
 
 
+def test_the_notice_says_that_nothing_came_of_an_answer(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where a file has changed since it was shown, the phase is not left, and the page says so."""
+    monkeypatch.setenv("QUANDARY_STORE", str(site.folder / "journal.db"))
+    (site.folder / "track").mkdir()
+    (site.folder / "track" / "plan.md").write_text("One bed.", encoding="utf-8")
+    declared = [{"label": "1", "name": "Plan", "approval": "person"}, {"label": "2"}]
+    (site.folder / "phases.json").write_text(json.dumps(declared), encoding="utf-8")
+    call(capsys, "phase", "start", "track", "--phases", "phases.json")
+    call(capsys, "phase", "go", "track", "1: Plan")
+    run = json.loads(call(capsys, "gate", "track", "--via", "relay").out)["run"]
+    (site.folder / "track" / "plan.md").write_text("Two beds.", encoding="utf-8")
+    with site.person() as visitor:
+        sent = send(visitor, run, pick_0="PRC")
+        shown = visitor.get(sent.headers["location"]).text
+    notice = shown.split('<div class="notice"')[1].split("</p>")[0]
+    assert "it failed: plan.md changed since it was shown here; ask again" in notice
+
+
+def test_an_item_that_comes_alone_keeps_its_header(site: Site) -> None:
+    """Asked again, or left over from a batch: nothing else may say which item it is."""
+    names = ("Login", "Cache", "Queue", "Index", "Pager")
+    run = site.ask(*names, question="Three reviewers agree. What now?").run
+    with site.person() as visitor:
+        send(visitor, run, pick_0="OK", text_1="?", pick_2="OK", pick_3="OK")
+        assert ">2. Cache</span>" in visitor.get(f"/runs/{run}").text
+        send(visitor, run, pick_0="OK")
+        assert ">5. Pager</span>" in visitor.get(f"/runs/{run}").text
+
+
 def test_a_gate_for_people_is_closed_to_programs(
     site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

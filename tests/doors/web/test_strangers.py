@@ -219,6 +219,21 @@ def test_what_a_login_was_shown_nobody_else_sees(files: Site) -> None:
             assert "plan.txt is shown to logins only." in told.json()["ask"]["preamble"]
 
 
+def test_what_a_login_was_shown_nobody_else_sees_of_a_file_that_was_less_before(
+    files: Site,
+) -> None:
+    """A file that was refused, empty or shorter when it was first asked for is hidden as well."""
+    run = files.ask("Login").run
+    with files.visitor() as stranger:
+        assert SECRET not in reply(stranger, run, "@plan.txt").text
+    with files.person() as visitor:
+        assert SECRET in reply(visitor, run, "@plan.txt").text
+    with files.visitor() as stranger:
+        told = stranger.get(f"/api/runs/{run}")
+        assert SECRET not in told.text
+        assert told.json()["notes"][0]["text"].endswith("plan.txt is shown to logins only.")
+
+
 def test_nobody_finishes_reading_a_file_for_a_stranger(files: Site) -> None:
     """Who comes after a crash, with more rights, shows them nothing that they asked for."""
     state = files.ask("Login")

@@ -35,7 +35,7 @@ from quandary.errors import ContextRequired, QuandaryError
 from quandary.flows.wording import require_filled
 from quandary.journal import chance
 from quandary.journal import runs as driver
-from quandary.journal.entries import Answered, Asked, Asker, Noted, sha256
+from quandary.journal.entries import Answered, Asked, Asker, Noted, read_matter, readable, sha256
 from quandary.journal.policy import read_policy
 from quandary.model import keys
 from quandary.model.asks import Answer, Ask, Outcome, Preamble, Question, Reading, Reply
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from quandary.desk.walks import Parked
     from quandary.journal.store import State, Store
 
-MANY = 50  # of how many runs we see whether a question is theirs, the newest first
+MANY = 1000  # of how many runs we see whether a question is theirs, the newest first
 JUST_NOW = 120  # seconds within which an agent shows a question that a run of ours has given it
 LONGEST_TIME = 366 * 24 * 3600
 """Seconds that an answer can have taken; what is more was not measured."""
@@ -133,10 +133,8 @@ class ToolCall(NamedTuple):
         shown = []
         for question in self.questions:
             pairs = zip(self.labels(question).values(), question.choices, strict=True)
-            options = tuple(
-                Shown(label.strip(), "", choice) for label, choice in pairs if label.strip()
-            )
-            shown.append(Sheet(question, self.text(question), options))
+            options = [Shown(label.strip(), "", one) for label, one in pairs if label.strip()]
+            shown.append(Sheet(question, self.text(question), tuple(options)))
         return tuple(shown)
 
     @property
@@ -164,7 +162,7 @@ def read_call(data: object, host: str = "claude") -> ToolCall | None:
             question = read_question(number, entry)
             own = str(entry.get("id") or entry.get("question_id") or "")
             known = own if keys.is_valid(own) else question_id(question.text)
-            questions.append(replace(question, id=known))
+            questions.append(replace(question, id=known, title=question.header))
     names = ("session_id", "tool_use_id", "agent_type", "model")
     session, call, agent, model = (str(data.get(name) or "") for name in names)
     host = "codex" if "turn_id" in data else host  # only Codex counts turns
@@ -188,10 +186,8 @@ def judge(call: ToolCall, store: Store, project: str, settings: Settings) -> dic
         return None  # what is no question is for the host to judge
     if find_relayed_run(call, store, project) is not None:
         return None  # then that run has judged it
-    if settings.table("hooks").get("strict") is True:
-        fault = find_fault(call.questions)
-        if fault:
-            return make_decision("deny", fault)
+    if settings.table("hooks").get("strict") is True and (fault := find_fault(call.questions)):
+        return make_decision("deny", fault)
     return _answer_by_preference(call, store, project)
 
 
@@ -203,9 +199,12 @@ def ask_person(
     if seconds is None or len(call.questions) < len(call.input["questions"]):
         return None
     ours = find_relayed_run(call, store, project)
-    if ours is not None:
-        return _wait_for_run(store, ours, chance.monotonic() + seconds)
-    return ask_in_inbox(call, store, project, seconds)
+    if ours is None:
+        return ask_in_inbox(call, store, project, seconds)
+    key, until = ours.key, chance.monotonic() + seconds
+    with hosts.listen_to_host() as waits:
+        [now] = hosts.wait(store, [ours], lambda states: states[0].key == key, until, waits)
+    return None if now.key == key else _send_back(now.run)
 
 
 def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[str, Any] | None:
@@ -218,8 +217,7 @@ def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[st
         return None
     if any(isinstance(option, dict) and option.get("preview") for option in options):
         return None
-    policy = read_policy(store, project)
-    verdicts = [policy.judge(question) for question in call.questions]
+    verdicts = [*map(read_policy(store, project).judge, call.questions)]
     if not all(verdict.decide for verdict in verdicts):
         changed = " ".join(v.note for v in verdicts if v.unseen == "changed")
         return {"systemMessage": f"quandary: {changed}"} if changed else None
@@ -460,9 +458,10 @@ def _is_open(states: list[State]) -> bool:
 
 def find_relayed_run(call: ToolCall, store: Store, project: str) -> State | None:
     """The run of ours that waits for an answer to just these questions, as the host shows them."""
-    for row in store.runs(waits="person", project=project, newest=True, limit=MANY):
-        state = driver.look(store, row.id) if row.flow != "question" else None
-        if state is not None and state.ask is not None and _form(state.ask) == call.form:
+    for one in store.waiting(project=project, limit=MANY, order="newest"):
+        with readable(one.run.id):
+            ask = read_matter(one.asked).ask if one.run.flow != "question" else None
+        if ask and _form(ask) == call.form and (state := driver.look(store, one.run.id)).ask:
             return state
     return None
 
@@ -488,14 +487,6 @@ def find_answered_run(call: ToolCall, store: Store, project: str) -> str | None:
 def _form(ask: Ask) -> list[tuple[str, list[str]]]:
     """The questions of a run with their options, as a host would be told of them."""
     return [(sheet.text, [option.label for option in sheet.options]) for sheet in make_sheets(ask)]
-
-
-def _wait_for_run(store: Store, state: State, until: float) -> dict[str, Any] | None:
-    """Wait for a run that asks the question itself, and send the agent there when it continues."""
-    key = state.key
-    with hosts.listen_to_host() as waits:
-        [now] = hosts.wait(store, [state], lambda states: states[0].key == key, until, waits)
-    return None if now.key == key else _send_back(now.run)
 
 
 def _send_back(run: str) -> dict[str, Any]:

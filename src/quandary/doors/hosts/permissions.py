@@ -149,9 +149,8 @@ def read_stop(said: dict[str, Any], host: str, folder: str) -> Stop | None:
 
 def _find_grants(suggested: object) -> list[dict[str, Any]]:
     """Of what the host suggests, the rules that allow, and only until the session ends."""
-    listed = (
-        [one for one in suggested if isinstance(one, dict)] if isinstance(suggested, list) else []
-    )
+    every = suggested if isinstance(suggested, list) else []
+    listed = [one for one in every if isinstance(one, dict)]
     rules = [one for one in listed if one.get("type") == "addRules" and one.get("rules")]
     found = rules or [one for one in listed if one.get("type") == "setMode"][:1]
     allowing = [one for one in found if one.get("behavior", "allow") == "allow"]
@@ -227,6 +226,8 @@ def begin_permit(
     ruled = None
     if verdict is not None:
         ruled = Source("policy", "rule", verdict.rule.name), verdict.code
+    name = stop.name + chance.stamp(chance.now())
+    name = parked.name + stop.request.digest if parked else name
     arguments, documents = msgspec.to_builtins(Terms(stop.request)), dict[str, bytes]()
     if plan := stop.request.plan:
         from quandary.desk import attachments  # noqa: PLC0415 - only for plans
@@ -240,9 +241,7 @@ def begin_permit(
         documents=documents,
         project=project,
         **HOOK.source,
-        name=(parked.name + stop.request.digest)
-        if parked
-        else stop.name + chance.stamp(chance.now()),
+        name=name,
         once=parked is not None,
         expires=chance.now() + timedelta(seconds=wait + MARGIN) if wait else None,
         asker=stop.asker,
@@ -254,7 +253,9 @@ def ask_in_inbox(store: Store, stop: Stop, project: str, wait: float) -> State:
     """Ask in the inbox, and wait as long as the person, the host and the time let us."""
     until = chance.monotonic() + wait
     if stop.request.tool in PLANS:
-        before = _plan_before(store, stop)
+        last = _newest(store, stop.family)  # the version before this one, in the same session
+        given = read_beginning(store, last)[1].get("request") if last else None
+        before = msgspec.convert(given, PermitRequest).plan if given else ""
         stop = stop._replace(request=msgspec.structs.replace(stop.request, before=before))
     silent = f"nobody decided within {wait:g} seconds, so the host asks in its own dialog"
     with hosts.listen_to_host() as waits:
@@ -266,13 +267,6 @@ def ask_in_inbox(store: Store, stop: Stop, project: str, wait: float) -> State:
                 why = silent if waits() else "the host's own dialog was answered or closed"
                 hosts.withdraw(store, state.run, why)
     return driver.look(store, state.run)
-
-
-def _plan_before(store: Store, stop: Stop) -> str:
-    """The version of a plan before this one, in the same session."""
-    found = _newest(store, stop.family)
-    request = read_beginning(store, found)[1].get("request") if found else None
-    return msgspec.convert(request, PermitRequest).plan if request else ""
 
 
 def _newest(store: Store, name: str) -> str:
@@ -322,10 +316,10 @@ def park(call: ToolCall, store: Store, project: str, folder: str) -> dict[str, A
     if not fits or hooks.find_relayed_run(call, store, project) is not None:
         return None
     parked = Parked(call.session, folder, call.id, os.uname().nodename)
-    asked = [(one, hooks.make_ask(call, one, project)) for one in call.questions]
-    states = [
-        hooks.begin_record(store, call, one, project, ask=ask, parked=parked) for one, ask in asked
-    ]
+    states = []
+    for one in call.questions:
+        ask = hooks.make_ask(call, one, project)
+        states.append(hooks.begin_record(store, call, one, project, ask=ask, parked=parked))
     if aside := _set_aside(store, call.session, states):
         return aside
     nothing = "Nobody answered in quandary, and nothing was decided; stop here."

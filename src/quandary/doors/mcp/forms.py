@@ -86,19 +86,15 @@ def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> F
         fields[field(WORDS, number)] = _line(words, place if choices else sheet.text)
         fields[field(COMMENT, number)] = _line(comment, "Said beside the answer")
     schema = {"type": "object", "properties": fields, "required": []}
-    return Form(message=_compose(ask, notes), requested_schema=schema)
+    text, said = ask.preamble.text, (note.text.strip() for note in notes)
+    above = "\n".join(line for line in dict.fromkeys(said) if line and line not in text)
+    message = reveal("\n\n".join(part for part in (above, text.strip()) if part)) or ask.key
+    return Form(message=message, requested_schema=schema)
 
 
 def field(kind: str, number: int) -> str:
     """The name of a field of the question at a place in the Ask, counted from 1."""
     return f"{kind}_{number}"
-
-
-def _compose(ask: Ask, notes: Sequence[Note]) -> str:
-    """What happened, and below it the preamble; nothing twice."""
-    text, said = ask.preamble.text, (note.text.strip() for note in notes)
-    above = "\n".join(line for line in dict.fromkeys(said) if line and line not in text)
-    return reveal("\n\n".join(part for part in (above, text.strip()) if part)) or ask.key
 
 
 def _choices(sheet: Sheet, name: str, *, titled: bool) -> dict[str, Any]:
@@ -479,8 +475,7 @@ def asks_back(state: State) -> bool:
 def elicitation(state: State, client: Client) -> types.ElicitRequest:
     """The form for what waits, as the protocol has it in both eras."""
     assert state.ask is not None  # noqa: S101 - nobody calls it otherwise
-    form = make_form(state.ask, state.notes, titled=client.titled)
-    return types.ElicitRequest(params=form)
+    return types.ElicitRequest(params=make_form(state.ask, state.notes, titled=client.titled))
 
 
 def _explain(error: MCPError | ValidationError) -> Outcome:

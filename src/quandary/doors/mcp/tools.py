@@ -68,8 +68,7 @@ class Service(NamedTuple):
         A person may have filled in its form. But an agent drives the program that showed it, so
         that it is never recorded as the person's own.
         """
-        is_user = self.is_user or client.is_user
-        return Caller("agent", "mcp", client.name, self.scope, is_user)
+        return Caller("agent", "mcp", client.name, self.scope, self.is_user or client.is_user)
 
     def record(self, run: str, reply: Reply | None, client: Client, *, to: str | None) -> State:
         """Record a reply, and have agents called where they are next."""
@@ -260,10 +259,8 @@ class Tool(NamedTuple):
         """The tool with what it takes; some hosts want the type of a choice spelt out."""
         _, parts = msgspec.json.schema_components([self.wanted])
         known = parts[self.wanted.__name__]
-        fields = {
-            name: {"type": "string", **about} if "enum" in about else about
-            for name, about in known["properties"].items()
-        }
+        told = known["properties"].items()
+        fields = {n: {"type": "string", **one} if "enum" in one else one for n, one in told}
         schema = {"type": "object", "properties": fields, "required": known["required"]}
         schema["additionalProperties"] = False
         hints = types.ToolAnnotations(

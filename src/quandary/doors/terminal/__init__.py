@@ -114,7 +114,8 @@ def _settle(draft: Draft, lines: Iterator[str], out: TextIO) -> None:
     while draft.answer is None or draft.answer.prefix == "fill":
         if draft.answer is not None:
             draft.typed, draft.answer = draft.typed | draft.answer.values, None
-            _say(out, *(f"  {line}" for line in draft.tell_typed()))
+            now = replace(draft.question, filled=draft.question.filled | draft.typed)
+            _say(out, *(f"  {line}" for line in tell_fields(now)))
         out.write("> ")
         out.flush()
         line = next(lines, None)
@@ -127,8 +128,7 @@ def _settle(draft: Draft, lines: Iterator[str], out: TextIO) -> None:
 def _take(draft: Draft, text: str) -> str:
     """Make the answer out of a line; or say what to type instead."""
     question = draft.question
-    spelt = question.value and text in {choice.label for choice in question.choices}
-    listed = question.choices and not spelt and _NUMBERS.fullmatch(text)
+    listed = question.choices and not draft.is_value(text) and _NUMBERS.fullmatch(text)
     numbers = [int(n) for n in re.findall(r"\d+", text)] if listed else []
     last = len(question.choices) + 1
     if any(not 1 <= number <= last for number in numbers):

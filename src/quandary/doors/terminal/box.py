@@ -370,16 +370,21 @@ class Box(App[Reply | Outcome]):
                 self.set_focus(line)
                 line.cursor_position = len(line.value)
                 return
-            case key if key.isdecimal() and 0 < int(key) <= draft.other + 1:
-                draft.at = int(key) - 1
-                if not draft.on_other:
-                    await (self._space(draft) if draft.question.multi else self._settle(draft))
             case key if key.isdecimal():
-                pass
+                await self._number(draft, key)
             case _:
                 self._letter(draft, event.character or "")
         if self.draft is draft:
             self._refocus()
+
+    async def _number(self, draft: Draft, typed: str) -> None:
+        if draft.is_value(typed):
+            draft.at = draft.other
+            self._write(draft, draft.words + typed)
+        elif 0 < int(typed) <= draft.other + 1:
+            draft.at = int(typed) - 1
+            if not draft.on_other:
+                await (self._space(draft) if draft.question.multi else self._settle(draft))
 
     async def _space(self, draft: Draft) -> None:
         if not draft.question.multi:
@@ -591,7 +596,8 @@ def paint_mark(draft: Draft, row: int) -> Content:
     elif draft.choices[row].code == MORE:
         box = "    "
     else:
-        box = "[x] " if draft.is_ticked(draft.choices[row]) else "[ ] "
+        ticked = draft.ticked.union(draft.question.gathered)
+        box = "[x] " if draft.choices[row].code in ticked else "[ ] "
     return Content.assemble(cursor, number, (box, "bold" if "x" in box else ""))
 
 

@@ -65,8 +65,8 @@ KINDS = {
 }
 """What people call what is asked, and the flows that ask it."""
 MOST_SHOWN = 4 * FURTHEST
-_read: dict[bytes, Row] = {}
-"""Rows that were read before, by the digest of the newest entry of their run."""
+_read: dict[str, Row] = {}
+"""Rows that were read before, by their runs."""
 _shown: dict[tuple[object, ...], Markup] = {}
 """Rows that were rendered before, by all that is shown of them."""
 FRESH, MOST_LISTS = 2.0, 64
@@ -280,11 +280,11 @@ def list_inbox(store: Store, caller: Caller, wanted: Wanted, *, alone: bool = Tr
 
 def _read_row(one: Waiting) -> Row:
     """A row from what a store has of it, read once until something happens to its run."""
-    row = _read.get(one.run.head)
+    row = _read.get(one.run.id)
     if row is None or row.run != one.run:
         row = _make_row(one.run, one.began, one.asked, one.notes)
         if row.ask is not None and len(one.asked or b"") <= LARGE:
-            _read[one.run.head] = row
+            _read[one.run.id] = row
     return row
 
 
@@ -444,9 +444,7 @@ def _add_earlier(
 def tell_rows(store: Store, rows: Sequence[Run]) -> list[Row]:
     """Runs as a list tells of them."""
     began = origins(store, [row.id for row in rows])
-    return [
-        Row(row, short(tell_about(began[row.id])) or row.flow, origin=began[row.id]) for row in rows
-    ]
+    return [Row(r, short(tell_about(began[r.id])) or r.flow, origin=began[r.id]) for r in rows]
 
 
 class Notice(NamedTuple):
@@ -486,9 +484,10 @@ def tell_answered(store: Store, caller: Caller, names: Sequence[str]) -> Notice 
             told = [(answer_text if titled and q.title else tell_answer)(a, q) for a, q in parts]
             key = said[0].question.key if said else last.key
             asks = not any(a.answer.settles for a in said)
-            ended = (e.read_matter().result for e in reversed(entries) if e.kind == "ended")
-            if is_unproven("gate", result := next(ended, None)):
-                told = outcome_lines("gate", result)[:1]
+            for end in [entry.read_matter() for entry in entries if entry.kind == "ended"][-1:]:
+                if is_unproven("gate", end.result):
+                    told = outcome_lines("gate", end.result)[:1]
+                told = [f"it failed: {end.error}"] if end.error else told
             return Notice(names, "; ".join(told), last.obstacle, key, asks=asks)
     return None
 

@@ -440,8 +440,8 @@ def sheet(
     where, summary, asked = take_apart(ask, question)
     if asked == WHICH and summary:
         summary, asked = "", summary
-    alone = len(ask.questions) == 1 and not (where or question.chain)
-    header = "" if alone else question.header  # it tells several apart, and stays in follow-ups
+    named = question.title in question.text and not (where or question.chain or ask.back)
+    header = "" if named and len(ask.questions) == 1 else question.header  # stable in follow-ups
     return {
         "number": number,
         "where": " › ".join(filter(None, (header, where))),

@@ -148,12 +148,8 @@ def _first(chart: Chart, name: str, path: str) -> Page | None:
     drawn = [page for page in chart.pages if page.steps]
     if len(drawn) == 1 or not drawn:
         return next(iter(drawn or chart.pages), None)
-    called = {
-        called.id
-        for page in drawn
-        for step in page.steps
-        if (called := chart.called(step)) is not None and called is not page
-    }
+    pairs = ((page, chart.called(step)) for page in drawn for step in page.steps)
+    called = {other.id for page, other in pairs if other is not None and other is not page}
     free = [page for page in drawn if page.id not in called]
     return free[0] if len(free) == 1 else None
 
@@ -179,13 +175,9 @@ def _misspelt(pages: list[Page]) -> Iterator[Problem]:
     every = [(page, step) for page in pages for step in page.steps]
     tags = {tag for _, step in every for tag in step.tags}
     agents = read_catalogue(read_settings().table("agents")).names if tags else []
-    slips = {
-        **{("tag", tag): _nearest(tag, (*agents, HUMAN, "NoValidation")) for tag in tags},
-        **{
-            ("field", name): _nearest(name, FIELDS, _OTHER_FIELDS)
-            for name in {name for _, step in every for name in step.metadata}
-        },
-    }
+    fields = {name for _, step in every for name in step.metadata}
+    slips = {("tag", tag): _nearest(tag, (*agents, HUMAN, "NoValidation")) for tag in tags}
+    slips |= {("field", name): _nearest(name, FIELDS, _OTHER_FIELDS) for name in fields}
     for page, step in every:
         said = [*(("tag", tag) for tag in step.tags), *(("field", name) for name in step.metadata)]
         for what, name in said:
@@ -388,9 +380,8 @@ def meaning(name: str) -> tuple[SceneryKind | None, Shape]:
     """
     letters = _LETTERS.sub("", name[:100].casefold())
     kind = next((kind for kind, said in _SCENERY.items() if re.match(said, letters)), None)
-    return kind, next(
-        (shape for shape, said in _SHAPES.items() if re.match(said, letters)), "process"
-    )
+    shapes = (shape for shape, said in _SHAPES.items() if re.match(said, letters))
+    return kind, next(shapes, "process")
 
 
 @lru_cache(maxsize=1024)
@@ -519,11 +510,8 @@ class Sheet:
         labelled = Counter(route.source for route in arrows if route.label.strip())
         entered = Counter(route.target for route in arrows)
         words = any(text not in ENDS for key, text in texts.items() if entered[key])
-        leading = {
-            arrow.source
-            for arrow in arrows
-            if arrow.target in texts or (words and entered[arrow.target] == 1)
-        }
+        ends = {*texts, *(key for key, times in entered.items() if words and times == 1)}
+        leading = {arrow.source for arrow in arrows if arrow.target in ends}
         leading |= {key for key, text in texts.items() if text in STARTS}
         return {k for k in texts if labelled[k] > 1 or entered[k] or k in leading}
 

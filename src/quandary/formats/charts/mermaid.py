@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import ParseError
-from quandary.formats.charts import Direction, Sheet, direction
+from quandary.formats.charts import Direction, Sheet, direction, tags_in
 from quandary.model.chart import (
     ENDS,
     Chart,
@@ -434,7 +434,7 @@ class Pages:
         key = as_text(said["step"])
         self.node(key, line)
         step = self._nodes[key]
-        given = said.get("metadata")
+        given, tags = said.get("metadata"), said.get("tags")
         own = {name: value for name, value in said.items() if name not in _STEP}
         data = {**(given if isinstance(given, dict) else {}), **own}
         self._nodes[key] = replace(
@@ -442,7 +442,7 @@ class Pages:
             id=as_text(said.get("id", step.id)),
             text=as_text(said.get("text", step.text)),
             shape=said["shape"] if said.get("shape") in _SHAPES else step.shape,
-            tags=(*step.tags, *_texts(said.get("tags"))),
+            tags=(*step.tags, *(tags_in(tags) if isinstance(tags, str) else _texts(tags))),
             metadata={**step.metadata, **{name: as_text(value) for name, value in data.items()}},
             notes=(*step.notes, *_texts(said.get("notes"))),
             lane=as_text(said.get("lane", step.lane)),

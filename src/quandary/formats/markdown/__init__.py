@@ -386,6 +386,7 @@ class Head(NamedTuple):
     label: str
     box_first: bool = False  # the `[ ]` stood before the code
     near_miss: bool = False  # code and `[ ]` are not as they should be, but it is clear
+    ticked: bool = False  # the box is `[x]`, and nothing is chosen beforehand
 
 
 def read_head(text: str) -> Head:
@@ -395,6 +396,7 @@ def read_head(text: str) -> Head:
         rest = rest.lstrip()
     box = _BOX.match(rest) or _TICKED.match(rest)
     multi, misses = box is not None, odd_blank or (box is not None and not _NEAT_BOX.match(rest))
+    ticks = box[0] if box else ""
     rest = rest[box.end() :] if box else rest
     found = next(filter(None, (pattern.match(rest) for pattern in _CODES)), None)
     if found:
@@ -404,13 +406,13 @@ def read_head(text: str) -> Head:
         if second := _SECOND_BOX.match(rest):
             neat = _NEAT_BOX.match(rest)
             multi, misses = True, misses or not neat or neat.end() < second.end()
-            rest = rest[second.end() :]
+            ticks, rest = ticks + second[0], rest[second.end() :]
         if not rest.startswith("\\") and (last := _LAST_BOX.match(rest)):
             multi, misses, rest = True, True, last["label"]
     if rest.startswith("\\") and _ambiguous(rest, coded=found is not None):
         rest = rest[1:]
     code, first = (found["code"], box is not None) if found else ("", False)
-    return Head(code, multi, rest.strip(" \t"), first, misses)
+    return Head(code, multi, rest.strip(" \t"), first, misses, "x" in ticks.lower())
 
 
 def write_head(code: str, label: str, *, multi: bool) -> str:

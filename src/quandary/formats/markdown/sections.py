@@ -279,8 +279,9 @@ class Reader:
             if head.near_miss or tight or item.marker in "•–—":
                 meant = markdown.write_head(head.code, head.label, multi=head.multi)
                 self.note("code-format", item.line, item.column, f"- {meant}")
-            elif head.box_first:
-                self.note("checkbox-order", item.line, item.column)
+            elif head.box_first or head.ticked:
+                said = "[ ] comes before the code" if head.box_first else "nothing can be ticked"
+                self.note("checkbox-order", item.line, item.column, said)
             opened.template |= markdown.is_template(head.code, head.label)
             code, label, description = head.code, head.label, self._description(item)
             if not code and not label and not description.startswith(("`", "~", ">", " ")):

@@ -51,8 +51,7 @@ def _option_lines(options: tuple[Option, ...]) -> Iterator[str]:
     above_is_text = False
     while waiting:
         option, depth = waiting.pop()
-        code = "" if option.derived else option.code
-        head = write_head(code, option.label, multi=option.multi)
+        head = write_head("" if option.derived else option.code, option.label, multi=option.multi)
         if not head and above_is_text:
             yield ""  # right below text, a bullet with nothing behind it is none
         bullet = "-" if head.strip("- ") or not head else "+"  # dashes alone would be a rule

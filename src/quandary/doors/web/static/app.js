@@ -281,19 +281,18 @@ function prepare(form) {
       words(set).disabled = left;
     }
     const extra = event.submitter?.matches(".extra") ? event.submitter : null;
-    const asking = extra?.closest("fieldset") || sets().find((set) => !("value" in set.dataset) && /^(\?+|q:)/i.test(words(set).value.trim()) && other(set).checked);
-    if (asking && sets().length > 1) {
+    if (extra && sets().length > 1) {
       event.preventDefault();
-      explain(form, asking, extra);
+      send_one(form, extra.closest("fieldset"), extra);
       return;
     }
     forget(sets());
   });
 }
 
-// What is asked back is answered in place: only that question is sent. What was chosen for the others
-// is kept in the browser until they come again.
-async function explain(form, set, pressed) {
+// An extra is pressed for its own question, and only that is sent. What was chosen for the others is
+// kept in the browser until they come again. Send sends them all, whatever was asked back beside them.
+async function send_one(form, set, pressed) {
   const sent = new FormData(form, pressed);
   const own = new Set([...set.elements].map((one) => one.name));
   for (const name of [...sent.keys()]) {
@@ -306,7 +305,6 @@ async function explain(form, set, pressed) {
     const asked = fresh.getElementById("asked");
     if (!asked || !asked.querySelector("form")) { location.reload(); return; }
     show_page(fresh);
-    say("The explanation is above the questions.");
   } catch { say(AWAY); }
 }
 
