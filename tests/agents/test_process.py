@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from processes import children
 
+from processes import children
 from quandary.agents.process import (
     MOST_ERRORS,
     Command,
