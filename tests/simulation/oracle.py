@@ -243,9 +243,11 @@ def prefer(o: Oracle, e: Event, s: State, _: Act | None) -> None:
         newest = [n for n, _ in kept if n <= since][-1:]
         silencing = [n for n, value in kept if n >= sum(newest) and value == "never-ask"]
         require(silencing, f"{what}, and it was never silenced")
-        later = [agrees for sent, n, agrees in taken if silencing[-1] <= sent and n <= since]
-        at_once = any(agrees for _, n, agrees in taken if n > since)
-        require(not later or later[-1] or at_once, f"{what}, and the person took something else")
+        later = [(n, agrees) for sent, n, agrees in taken if silencing[-1] <= sent and n <= since]
+        refused = later[-1][0] if later and not later[-1][1] else 0
+        own = [(sent, n) for sent, n, agrees in taken if agrees]
+        again = any(n > since or sent < silencing[-1] < refused < n for sent, n in own)
+        require(not refused or again, f"{what}, and the person took something else")
 
 
 def move_track(o: Oracle, e: Event, s: State, _: Act | None) -> None:
