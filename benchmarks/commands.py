@@ -9,17 +9,22 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from measuring import Row, at_most, table, timed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parent.parent
 TREES = ROOT / "examples" / "trees"
@@ -31,7 +36,7 @@ PROMPT = 14_212
 
 ITEMS = 100
 LONG = 5_000
-TIMES, LONG_TIMES = 21, 7
+TIMES, LONG_TIMES = 21, 9
 Waiting = tuple[Path, dict[str, Any]]
 """A store, and the state of the run in it."""
 CONTEXT = (
@@ -71,7 +76,7 @@ def a_process(folder: Path) -> list[Row]:
 def a_long_run(folder: Path) -> list[Row]:
     """The same for a run of many more answers, against the one of a hundred: in its middle, and at
     its end, where what came of every item is written. How much of that nobody can do without, a
-    bare program says.
+    bare program says. In processor time: what is compared is a tenth of what a busy machine adds.
     """
     first, last = ({n: waiting(folder, n, left) for n in (ITEMS, LONG)} for left in (0.5, 0.0))
     few, many = replied(folder, first)
@@ -95,7 +100,8 @@ def waiting(folder: Path, items: int, left: float) -> Waiting:
 def replied(folder: Path, made: dict[int, Waiting]) -> list[float]:
     """Seconds that a reply to each takes."""
     taken = [
-        [one_of_each(folder, *one, "OK")[0] for one in made.values()] for _ in range(LONG_TIMES)
+        [one_of_each(folder, *one, "OK", spent)[0] for one in made.values()]
+        for _ in range(LONG_TIMES)
     ]
     return [statistics.median(times) for times in zip(*taken, strict=True)]
 
@@ -104,7 +110,13 @@ def bare_reply(folder: Path, store: Path, state: dict[str, Any]) -> float:
     """Seconds of a program that does no more than it must."""
     program = str(Path(__file__).with_name("bare_reply.py"))
     copy = copied(folder, store)
-    return timed(lambda: run(sys.executable, program, str(copy), state["run"]))
+    return timed(lambda: run(sys.executable, program, str(copy), state["run"]), spent)
+
+
+def spent() -> float:
+    """Seconds of processor time that all processes which were started have had."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def nearly_done(folder: Path, via: str, count: int = ITEMS, left: int = 0) -> Waiting:
@@ -126,12 +138,16 @@ def nearly_done(folder: Path, via: str, count: int = ITEMS, left: int = 0) -> Wa
 
 
 def one_of_each(
-    folder: Path, store: Path, state: dict[str, Any], reply: str
+    folder: Path,
+    store: Path,
+    state: dict[str, Any],
+    reply: str,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[float, float]:
     """Seconds for the reply, on a copy of the store, and for the empty program."""
     words = [*state["ask"]["reply_with"][1:], "--store", str(copied(folder, store))]
-    bare = timed(lambda: run(sys.executable, "-c", "pass"))
-    ours = timed(lambda: run(PROGRAM, *words, stdin=reply))
+    bare = timed(lambda: run(sys.executable, "-c", "pass"), clock)
+    ours = timed(lambda: run(PROGRAM, *words, stdin=reply), clock)
     return ours, bare
 
 
@@ -159,11 +175,11 @@ def a_hook(folder: Path) -> list[Row]:
     command = {**told, "tool_name": "Bash", "tool_input": {"command": "ls src"}}
     read = {**told, "tool_name": "Read", "tool_input": {"file_path": "a.py"}}
     ways = (
-        ("pre", 7, "a question", question),
-        ("post", 7, "a command that was run", {**command, "tool_response": {}}),
-        ("permission", 7, "a tool that the host is to ask about", read),
+        ("pre", 5.5, "a question", question),
+        ("post", 5.5, "a command that was run", {**command, "tool_response": {}}),
+        ("permission", 5.5, "a tool that the host is to ask about", read),
         ("permission", 7, "a command that a rule allows, judged and recorded", command),
-        ("session", 7, "a project where a hundred things were decided", told),
+        ("session", 5.5, "a project where a hundred things were decided", told),
     )
     store, _ = nearly_done(folder / "quandary", "relay")
     rows = []

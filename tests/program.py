@@ -100,26 +100,25 @@ def shell(script: str, *words: str) -> Ended:
 
 
 def at_terminal(
-    *words: str, typed: str = "", env: dict[str, str] | None = None, then: str = ""
+    *words: str, typed: str = "", env: dict[str, str] | None = None, ahead: str = ""
 ) -> Ended:
     """Have a person start the program at a terminal, which shows both of its streams as one."""
-    return type_at([*BY_A_PERSON, *words], typed, env, then)
+    return type_at([*BY_A_PERSON, *words], typed, env, ahead)
 
 
 def type_at(
-    command: list[str], typed: str = "", env: dict[str, str] | None = None, then: str = ""
+    command: list[str], typed: str = "", env: dict[str, str] | None = None, ahead: str = ""
 ) -> Ended:
-    """Start something at a terminal, and type: at once, and `then` when a line is asked for."""
+    """Start something at a terminal; type a line whenever one is asked for, `ahead` at once."""
     screen, line = pty.openpty()
-    os.write(screen, typed.encode())
+    os.write(screen, ahead.encode())
     process = subprocess.Popen(command, stdin=line, stdout=line, stderr=line, env=environment(env))
     os.close(line)
-    shown = b""
+    shown, lines = b"", typed.splitlines(keepends=True)
     while part := _read(screen):
         shown += part
-        if then and shown.endswith(b"\n> "):
-            os.write(screen, then.encode())
-            then = ""
+        if lines and shown.endswith((b"> ", b": ")):
+            os.write(screen, lines.pop(0).encode())
     os.close(screen)
     return Ended(process.wait(60), shown.decode().replace("\r\n", "\n"), "")
 

@@ -102,10 +102,12 @@ def test_demo_waits_for_enter_on_a_terminal(tmp_path: Path) -> None:
     os.close(theirs)
     watchdog = Timer(120, process.kill)
     watchdog.start()
-    os.write(ours, b"\x04\n\x04")  # leave the question, Enter, then the end of the input
-    output = b""
+    output, keys = b"", b"\x04\n\x04"  # leave the question, Enter, then the end of the input
     while chunk := _read(ours):
         output += chunk
+        if keys and b"\n> " in output:
+            os.write(ours, keys)
+            keys = b""
     os.close(ours)
     status = process.wait()
     watchdog.cancel()

@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import sys
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,10 +34,11 @@ def main() -> None:
 
 def _load_msgspec() -> None:
     """Load it without what it takes a seventh of a reply's time to load and hardly uses. Of
-    `typing_extensions`, `typing` has all that it takes, and of `platform` it takes one word.
+    `typing_extensions`, `typing` has all that it takes; of the others it takes one word each.
     """
+    dedent = SimpleNamespace(dedent=lambda text: import_module("textwrap").dedent(text))
     platform = SimpleNamespace(system=lambda: os.uname().sysname)
-    absent: dict[str, Any] = {"typing_extensions": None, "platform": platform}
+    absent: dict[str, Any] = {"typing_extensions": None, "platform": platform, "textwrap": dedent}
     absent = {name: module for name, module in absent.items() if name not in sys.modules}
     sys.modules |= absent  # nothing is how a module is said to be none
     import msgspec  # noqa: F401, PLC0415 - for everybody else

@@ -88,7 +88,7 @@ def test_an_agent_of_the_user_proposes_and_the_person_confirms(project: Read) ->
     run = project.begin()
     state = project.reply(run, WORDS)
     (form,) = state["ask"]["tool_input"]["questions"]
-    assert form["question"].endswith(f"You wrote “{WORDS}”; is that *Deploy this evening*?")
+    assert form["question"].endswith(f"You wrote “{WORDS}”; is that “Deploy this evening”?")
     assert "Proposed by Ann" in state["ask"]["preamble"]
     state = project.reply(run, "yes")
     (told,) = outcome(state)["proposals"]
@@ -254,6 +254,7 @@ def test_a_key_pressed_while_an_agent_reads_confirms_nothing(project: Read) -> N
         cwd=project.folder,
     )
     os.close(screen)
+    see(host, "> ")
     os.write(host, b"slowly, in the dark\n")
     see(host, "reads what you wrote")
     while not project.asked.exists():

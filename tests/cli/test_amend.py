@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sqlite3
 from typing import TYPE_CHECKING
 
@@ -32,12 +33,24 @@ def paths(project: Project, run: str) -> list[str]:
 
 
 def test_an_amendment_needs_a_reason(project: Project) -> None:
-    """A blank one is none, and nothing changes."""
+    """A blank one is none, also where it only looks blank, and nothing changes."""
     run = project.decided()
-    ended = project.call("amend", run, "no", "--to", "1.1:", "--why", " ")
-    assert ended.status == 2
-    assert "--why needs a reason" in ended.err
+    for blank in (" ", "\u200b"):
+        ended = project.call("amend", run, "no", "--to", "1.1:", "--why", blank)
+        assert ended.status == 2
+        assert "give a reason that somebody can read (--why)" in ended.err
     assert paths(project, run) == ["OK", "CUT"]
+
+
+def test_an_amendment_is_read_from_standard_input(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a reply is; `-` is nobody's words."""
+    run = project.decided()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"CUT\n")))
+    ended = project.call("amend", run, "-", "--to", "1.1:", "--why", "too early")
+    assert ended.status == 0
+    assert paths(project, run) == ["CUT", "CUT"]
 
 
 def test_what_is_missing_is_named_with_the_keys_there_are(project: Project) -> None:
@@ -88,7 +101,7 @@ def test_at_a_terminal_only_what_is_missing_is_asked_for(project: Project) -> No
 def test_what_an_amendment_opens_is_asked_at_the_terminal_too(project: Project) -> None:
     """The person is still there."""
     run = project.decided()
-    typed = "another place\nother\n2\n"
+    typed = "another place\nother\nmove it\n"
     ended = at_terminal("amend", run, "--to", "1.2:", typed=typed, env=NUMBERED)
     assert ended.status == 0
     assert paths(project, run) == ["OK", "OTH/MOV"]

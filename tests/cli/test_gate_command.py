@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
 import os
 import pty
@@ -25,6 +27,7 @@ from quandary.journal.entries import Answered
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
+from quandary.model.text import count
 
 if TYPE_CHECKING:
     from quandary.journal.entries import Who
@@ -248,6 +251,9 @@ def test_a_slot_in_the_name_of_a_phase_is_filled_or_refused(tried: Tried) -> Non
         assert (ended.status, "still says {area}" in ended.err) == (2, True)
     ended = tried.run("gate", "rel", "--set", "area=the barn")
     assert "Proceed to 2: Build the barn" in str(ended.state["ask"]["tool_input"])
+    tried.declare(PHASES[0], {"label": "2", "name": "Build [topic]"})
+    tried.stand("1")
+    assert "still says [topic]" in tried.run("gate", "rel").err
     tried.declare({"label": "1", "name": "Plan {area}"}, PHASES[1])
     tried.stand("1")
     ended = tried.run("gate", "rel", "--set", "area=the barn")
@@ -408,6 +414,18 @@ def test_no_answer_is_taken_over_where_a_person_is_required(tried: Tried) -> Non
     assert tried.current == "1"
 
 
+def test_a_choice_that_moved_the_track_is_not_taken_over(tried: Tried) -> None:
+    """What was chosen once moves a track once."""
+    tried.declare("1", "2", "3")
+    tried.stand("1", "2")
+    back = begun(tried)
+    answer(tried, back, "BAK")
+    assert tried.current == "1"
+    tried.stand("2")
+    ended = tried.run("gate", "rel", "--from", back)
+    assert (tried.current, ended.state["status"]) == ("2", "waiting")
+
+
 def test_a_person_changes_their_mind(tried: Tried) -> None:
     """An answer can be amended by a person alone, and moves nothing that has moved on."""
     tried.declare({"label": "1", "approval": "person"}, "2")
@@ -444,7 +462,7 @@ def at_terminal(tried: Tried, *words: str, lines: list[str]) -> tuple[int, str]:
         env={**os.environ, "TERM": "dumb"},
     )
     os.close(line)
-    shown, waiting, asked = b"", list(lines), 0
+    shown, waiting = b"", list(lines)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if not select.select([screen], [], [], 1)[0]:
@@ -453,8 +471,7 @@ def at_terminal(tried: Tried, *words: str, lines: list[str]) -> tuple[int, str]:
             shown += os.read(screen, 65536)
         except OSError:  # how Linux says that the other end was closed
             break
-        if shown.count(b"\r\n> ") > asked and waiting:
-            asked += 1
+        if shown.endswith(b"\r\n> ") and waiting:
             os.write(screen, waiting.pop(0).encode() + b"\n")
     os.close(screen)
     return process.wait(60), shown.decode()
@@ -463,7 +480,7 @@ def at_terminal(tried: Tried, *words: str, lines: list[str]) -> tuple[int, str]:
 def test_a_person_at_the_terminal(tried: Tried) -> None:
     """They walk through, are asked for proof field by field, and their word counts."""
     (tried.folder / "rel" / "plan.md").write_text("# The plan\n", encoding="utf-8")
-    lines = ["2", "ok", "PRC", "everything", "2"]
+    lines = ["walk through", "ok", "PRC", "everything", "2"]
     status, shown = at_terminal(tried, "gate", "rel", "--require", "person", lines=lines)
     assert status == 0, shown
     assert "The plan" in shown
@@ -584,12 +601,67 @@ def test_any_file_can_be_walked_through(tried: Tried) -> None:
     assert ": Head" in ended.state["ask"]["preamble"]
 
 
+def test_what_changes_while_it_is_listed_is_not_approved(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was shown is what a person lets pass, and what they have judged."""
+    tried.declare({**PHASES[0], "proof": [], "approval": "person"}, *PHASES[1:])
+    tried.stand("1")
+    file = tried.folder / "rel" / "plan.md"
+    file.write_text("One bed.", encoding="utf-8")
+    run = begun(tried)
+
+    def change(number: int, noun: str) -> str:
+        file.write_text("Two beds.", encoding="utf-8")
+        return count(number, noun)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(phases, "count", change)
+        answer(tried, run, "WLK")
+    answer(tried, run, "OK")
+    state = answer(tried, run, "PRC")
+    assert (state.status, tried.current) == ("failed", "1: Plan")
+    assert "plan.md changed since it was shown here" in str(state.error)
+
+
 def test_items_of_the_caller(tried: Tried) -> None:
     """They take the place of files."""
     run = begun(tried, "--item", "1.1|Auth|Auth design|Tokens expire.", "--item", "1.2|Cache")
     ended = tried.run("reply", run, "WLK")
     questions = ended.state["ask"]["tool_input"]["questions"]
     assert [question["header"] for question in questions] == ["1.1. Auth", "1.2. Cache"]
+
+
+def test_items_of_the_caller_are_filled_or_refused(tried: Tried) -> None:
+    """As those of any other tree: no two with one id, and no slot that nothing fills."""
+    run = begun(tried, "--item", "1|Auth|{area} design|Tokens of {area}.", "--set", "area=Login")
+    asked = tried.run("reply", run, "WLK").state["ask"]
+    assert asked["tool_input"]["questions"][0]["question"] == "Is Login design right as it is?"
+    assert "Tokens of Login." in asked["preamble"]
+    for items, why in (
+        (("1|Auth", "1|Cache"), "two items have the id 1"),
+        (("1|Auth|{area} design",), "the title of item 1 still says {area}"),
+        (("1|Auth|Auth|See [topic].",), "the context of item 1 still says [topic]"),
+    ):
+        ended = tried.run("gate", "rel", *(word for one in items for word in ("--item", one)))
+        assert ended.status == 2, ended
+        assert why in ended.err
+
+
+def test_what_was_said_of_an_item_is_not_said_of_a_file(tried: Tried) -> None:
+    """An item with the name of a file, and its digest for an id, does not stand for the file."""
+    file = tried.folder / "rel" / "report.md"
+    texts = (f"Three tests fail. {n}" for n in itertools.count())
+    digests = ((text, hashlib.sha256(text.encode()).hexdigest()[:16]) for text in texts)
+    text, digest = next((text, one) for text, one in digests if one.isdigit())  # an id is a number
+    file.write_text(text, encoding="utf-8")
+    run = begun(tried, "--item", f"{digest}|Report|report.md|All is well.")
+    for said in ("WLK", "OK"):
+        assert tried.run("reply", run, said).status == 0
+    (review,) = result(tried.run("reply", run, "let me think"))["review"]
+    assert (review["item"], review["digest"], review["path"]) == ("report.md", digest, "OK")
+    (question,) = tried.run("reply", begun(tried), "WLK").state["ask"]["tool_input"]["questions"]
+    assert question["header"] == "1/1. report.md"
 
 
 # -- crashes, crowds, stale menus ----------------------------------------------------------------

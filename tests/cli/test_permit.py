@@ -49,6 +49,8 @@ def test_a_script_asks_and_uses(plan: Path, capsys: pytest.CaptureFixture[str]) 
     assert refused.err.strip() == (
         "quandary: the input is another one: build is 813, and 812 was allowed"
     )
+    plan.write_text('{"build": 812, "build": 812}', encoding="utf-8")
+    assert "another one: see line 1" in call(capsys, *use).err
     plan.write_text('{ "build": 812.0 }', encoding="utf-8")
     assert call(capsys, *use).status == 0
     again = call(capsys, *use)

@@ -10,18 +10,23 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from phases import EVERYTHING, PLANNED, Tried
 from program import at_terminal
 from quandary.cli import SILENCE
-from quandary.errors import StoreError
+from quandary.desk import phases
+from quandary.errors import Rejected, StoreError
+from quandary.formats import tracks
 from quandary.journal import runs as driver
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.settings import files
+
+if TYPE_CHECKING:
+    from quandary.journal.store import Store
 
 
 @pytest.fixture
@@ -583,6 +588,26 @@ def test_many_at_once(tried: Tried) -> None:
     assert history[-1] == tried.current == "1.6"
     assert set(statuses.values()) <= {0, 1}
     assert verify(SqliteStore(tried.store)).ok
+
+
+def test_file_and_journal_are_compared_while_nobody_moves_the_track(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A move of another process, half way between the two, is no difference to be told."""
+    tried.stand("1")
+    monkeypatch.setattr(tracks, "PATIENCE", 0)
+    read, refused = phases.read_ledger, []
+
+    def read_meanwhile(store: Store, folder: str) -> phases.Ledger | None:
+        with pytest.raises(Rejected) as busy, tracks.lock(folder):
+            pass
+        refused.append(busy.value)
+        return read(store, folder)
+
+    monkeypatch.setattr(phases, "read_ledger", read_meanwhile)
+    store = SqliteStore(tried.store)
+    assert phases.find_differences(store, str(tried.file.parent)) == []
+    assert len(refused) == 1
 
 
 # -- how light it is -----------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def test_the_relaying_agent_proposes_and_the_person_confirms(project: Project) -
     project.reply(run, "now", "--to", "1.2:")
     state = project.reply(run, WORDS, "--to", "1.1:~2", "--proposed", "EVE", "--by", "Claude")
     (form,) = state["ask"]["tool_input"]["questions"]
-    assert form["question"].endswith(f"You wrote “{WORDS}”; is that *Deploy this evening*?")
+    assert form["question"].endswith(f"You wrote “{WORDS}”; is that “Deploy this evening”?")
     assert [option["label"] for option in form["options"]] == ["Yes", "No"]
     state = project.reply(run, json.dumps({"answers": {form["question"]: "Yes"}}))
     assert outcome(state)["path"] == "EVE"
@@ -146,7 +146,7 @@ def test_a_closed_form_confirms_nothing(project: Project) -> None:
         ended = project.call("reply", run, nothing)
         state = json.loads(ended.out)
         assert state["status"] == "waiting"
-        assert "is that *Deploy this evening*?" in str(state["ask"]["tool_input"])
+        assert "is that “Deploy this evening”?" in str(state["ask"]["tool_input"])
     assert key == "1.1:~2"
 
 
@@ -164,7 +164,7 @@ def test_an_advisory_question_is_confirmed_as_text(project: Project) -> None:
     ask = project.reply(run, WORDS, "--proposed", "EVE")["ask"]
     assert "tool_input" not in ask
     assert "1. **Yes**" in ask["text"]
-    assert ask["text"].endswith(f"You wrote “{WORDS}”; is that *Deploy this evening*?")
+    assert ask["text"].endswith(f"You wrote “{WORDS}”; is that “Deploy this evening”?")
 
 
 CHART = """\

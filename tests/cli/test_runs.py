@@ -129,6 +129,8 @@ def test_advice_offers_letters_that_are_free(project: Project) -> None:
     ended = project.call("advise", run, "Ask them.", "--option", "D: Ask {team}")
     assert (ended.status, ended.out) == (2, "")
     assert "option D still says {team}" in ended.err
+    ended = project.call("advise", run, "It is up to [name].")
+    assert (ended.status, "the advice still says [name]" in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize("code", ["N", "M"])

@@ -45,6 +45,83 @@ def rules(out: str) -> list[str]:
     return [line.split(": ")[1].split()[1] for line in out.splitlines()]
 
 
+# charts
+
+FORK = "flowchart TD\n  a[Look] --> b[Mend]\n  a --> c[Wait]\n"
+"""An error, several-unlabelled, on line 3."""
+LOST = "flowchart TD\n  s([Start]) --> a[Look]\n  b[Wait]\n"
+"""A warning, unreachable."""
+NOWHERE = {"endpoint1": {"connectedTo": "a"}, "endpoint2": {"style": "Arrow"}}
+BOX = {"id": "a", "class": "ProcessBlock", "textAreas": [{"label": "Text", "text": "Look"}]}
+DRAWN = json.dumps({"pages": [{"items": {"shapes": [BOX], "lines": [NOWHERE]}}]})
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "place"),
+    [
+        ("c.mmd", FORK, "c.mmd:3:1: error several-unlabelled"),
+        ("c.csv", "Id,Name,Text,From\n1,Box,Go\n2,Line,,1", "c.csv:3:1: error line-to-nowhere"),
+        ("c.json", DRAWN, "c.json:1:1: error line-to-nowhere"),
+    ],
+)
+def test_a_chart_that_is_named_is_checked(
+    capsys: pytest.CaptureFixture[str], path: str, text: str, place: str
+) -> None:
+    """What is wrong with a drawing is said like what is wrong with a tree; errors are status 1."""
+    put(path, text)
+    status, out, err = call(capsys, "check", path)
+    assert (status, out.startswith(f"{place}: "), err) == (1, True, "1 chart in 1 file: 1 error\n")
+    status, out, _ = call(capsys, "check", path, "--format", "json")
+    (file,) = json.loads(out)["files"]
+    (found,) = file["diagnostics"]
+    assert (status, file["path"], file["trees"], found["tree"]) == (1, path, [], None)
+    status, out, _ = call(capsys, "check", path, "--format", "sarif")
+    (result,) = json.loads(out)["runs"][0]["results"]
+    assert (status, result["ruleId"]) == (1, found["rule"])
+
+
+def test_warnings_of_charts_are_no_errors_and_can_be_ignored(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Rules of charts are selected, ignored and taken for errors like those of trees."""
+    put("c.mmd", LOST)
+    put("t.md")
+    status, out, err = call(capsys, "check", "c.mmd", "t.md")
+    assert (status, rules(out)) == (0, ["unreachable"])
+    assert err == "1 tree and 1 chart in 2 files: 1 warning\n"
+    assert call(capsys, "check", "c.mmd", "--strict")[0] == 1
+    for chosen in (["--ignore", "unreachable"], ["--select", "no-start"]):
+        clean = (0, "", "1 chart in 1 file: all clean\n")
+        assert call(capsys, "check", "c.mmd", "--strict", *chosen) == clean
+    assert call(capsys, "check", ".")[2] == "1 tree in 1 file: all clean\n"  # it is not named
+    assert "is about charts" in call(capsys, "rule", "unreachable")[2]
+
+
+def test_a_part_of_a_chart_is_checked_where_it_stands(capsys: pytest.CaptureFixture[str]) -> None:
+    """A problem has the path of its own file, and is said once though that is named, too."""
+    put("main.mmd", "flowchart TD\n  a[Begin] --> b[[part.mmd]]\n")
+    put("part.mmd", FORK)
+    for paths in (["main.mmd"], ["main.mmd", "part.mmd"]):
+        status, out, err = call(capsys, "check", *paths)
+        assert (status, err) == (1, "2 charts in 2 files: 1 error\n")
+        assert out.startswith("part.mmd:3:1: error several-unlabelled: ")
+
+
+def test_what_is_no_chart_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    """A file with the ending of a chart that holds none is status 2, and the rest is checked."""
+    put("package.json", '{"name": "x"}')
+    put("c.mmd", FORK)
+    status, out, err = call(capsys, "check", "package.json", "c.mmd")
+    assert (status, rules(out)) == (2, ["several-unlabelled"])
+    assert err.startswith("quandary: package.json: there are no pages in it")
+
+
+def test_a_chart_on_standard_input_is_checked() -> None:
+    """It is known by what it holds."""
+    status, out, _ = start("check", "-", stdin=FORK)
+    assert (status, rules(out)) == (1, ["several-unlabelled"])
+
+
 # reports
 
 

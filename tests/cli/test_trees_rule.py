@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from program import at_terminal, call
-from quandary.formats.rules import RULES, explanations
+from quandary.formats.rules import CHARTS, RULES, explanations
+from quandary.model.chart import TOLERATED
 
 _EXAMPLE = re.compile(r"(?ms)^(Bad|Good):\n\n````markdown\n(.*?)^````$")
 
@@ -51,6 +52,18 @@ def test_the_page_says_what_the_rules_are() -> None:
         assert ("Fixed by `--fix`." in explained.text) == RULES[name].fixable
         assert explained.summary.endswith(".")
         assert "Fixed by" not in explained.summary
+
+
+def test_the_page_on_charts_has_every_rule_of_theirs() -> None:
+    """What `check` knows as a rule of charts is what is explained, and what they are judged by."""
+    root = Path(__file__).parents[2]
+    page = (root / "docs/charts.md").read_text(encoding="utf-8").partition("## What is checked")[2]
+    rows = re.findall(r"(?m)^\| (`[^|]*) \|", page)
+    assert {name for row in rows for name in re.findall(r"`([a-z-]+)`", row)} == CHARTS
+    files = [root / "src/quandary/model/chart.py", *root.glob("src/quandary/formats/charts/*.py")]
+    source = "".join(file.read_text(encoding="utf-8") for file in files)
+    said = re.findall(r'(?:Problem|_error|_warning|_problem|complain)\(\s*"([a-z-]+)"', source)
+    assert {*said, *TOLERATED} == CHARTS
 
 
 def test_without_a_name_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -570,7 +570,7 @@ def test_which_page_is_meant_has_to_be_clear(outing: WalkProject) -> None:
     outing.draw(text)
     ended = outing.call("walk", "c.csv")
     assert ended.status == 2
-    assert "say with --page which one to begin on (Page 1, Second)" in ended.err
+    assert "as in --page 'Page 1' (2 pages: Page 1, Second)" in ended.err
     assert outing.walk("--page", "Second")["result"]["path"] == ["8"]
     assert outing.call("walk", "c.csv", "--page", "Third").status == 2
 

@@ -114,19 +114,19 @@ def test_a_script_answers_what_people_are_asked(outing: WalkProject) -> None:
 def test_a_person_at_the_terminal_is_asked_right_there(outing: WalkProject) -> None:
     """Between the agents; whoever leaves has not answered, and the exit status says so."""
     dumb = {"TERM": "dumb"}
-    shown = at_terminal("walk", "c.csv", then="1\n", env=dumb)
+    shown = at_terminal("walk", "c.csv", typed="1\n", env=dumb)
     assert shown.status == 0
     assert "May it go out?" in shown.out
     assert "Rounds: completed" in shown.out
     assert outing.called == ["ANN", "ANN"]
-    left = at_terminal("walk", "c.csv", then="\x04", env=dumb)
+    left = at_terminal("walk", "c.csv", typed="\x04", env=dumb)
     assert left.status == 1
     assert "The question waits. Answer it with: quandary next " in left.out
 
 
 def test_what_is_typed_while_agents_work_answers_nothing(outing: WalkProject) -> None:
     """Nobody had seen the question by then."""
-    shown = at_terminal("walk", "c.csv", typed="2\n", then="1\n", env={"TERM": "dumb"})
+    shown = at_terminal("walk", "c.csv", ahead="2\n", typed="1\n", env={"TERM": "dumb"})
     assert shown.status == 0
     assert "Rounds: completed" in shown.out
     assert outing.called == ["ANN", "ANN"]

@@ -8,6 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from quandary.model.asks import (
     Reading,
     Reply,
 )
+from quandary.reading import read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -153,6 +155,13 @@ def test_a_choice_that_is_called_other_gets_its_code() -> None:
     assert [option["label"] for option in form["options"]] == ["Other (A)", "None"]
     assert answers({"answers": {"Why?": "Other"}}, question) == (BLANK,)
     assert answers({"answers": {"Why?": "Other (A)"}}, question)[0].picked == ("A",)
+
+
+def test_a_choice_that_is_called_other_is_named_in_plain_text() -> None:
+    """Numbered text shows it as it is, and has no Other of its own beside it."""
+    question = Question("1:", "1. x", "Why?", (Choice("A", "Other"), Choice("B", "None")))
+    said = returns.parse("other", make(question), read, as_text=True)
+    assert said == Reply((Answer("1:", picked=("A",), raw="other"),))
 
 
 def test_questions_that_are_alike_get_their_keys() -> None:
@@ -449,6 +458,16 @@ def test_a_bare_other_beside_ticks_opens_its_menu(data: object) -> None:
     assert (typed,) == answers([{"picked": ["TAG", "OTH"], "text": "merge it"}], menu)
 
 
+def test_other_is_picked_by_the_code_that_its_tree_gives_it() -> None:
+    """`MORE` in the place of `OTH` is Other too; a code that nothing has is refused."""
+    behind = (Choice("MORE/CHG", "Change"), Choice("MORE/REM", "Remove"))
+    menu = msgspec.structs.replace(ONE, menu=True, named=behind)
+    assert answers([{"picked": ["MORE"]}], menu) == (BLANK,)
+    for code in ("OTHR", ""):
+        with pytest.raises(QuandaryError, match="has no option"):
+            answers([{"picked": [code]}], menu)
+
+
 def test_own_words_can_stand_beside_picks_where_several_are_allowed() -> None:
     """READINGS 17: own words come last."""
     mixed = Answer("2:", ("TAG",), text="merge it", raw="merge it")
@@ -626,6 +645,11 @@ def test_what_an_option_or_a_prefix_could_mean_is_no_name(text: str) -> None:
         ("dismissed", '"User rejected tool use"'),
         ("dismissed", [{"type": "text", "text": "User declined to answer questions"}]),
         ("dismissed", "User has answered your questions: . You can now continue"),
+        (
+            "dismissed",
+            {"isError": True, "content": [{"type": "text", "text": "User rejected tool use"}]},
+        ),
+        ("dismissed", "aborted by user after 3.2s"),
         ("unavailable", "request_user_input is unavailable in Default mode"),
     ],
 )
@@ -696,7 +720,10 @@ def test_an_answer_to_what_does_not_wait_is_already_answered(data: object) -> No
         ({"answers": {"1.3/2:": {"label": "OK"}}}, "is an object, not text"),
         ({"answers": {"1.3/2:": ["Looks good", "Rework..."]}}, "takes one answer and got 2"),
         ({"answers": {"1.3/2:": "Looks good", "Is Auth good?": "x"}}, "1.3/2: is answered twice"),
-        ({"answers": [{"picked": ["OK"]}, {"picked": ["OK"]}]}, "2 answers came and 1 questions"),
+        (
+            {"answers": [{"picked": ["OK"]}, {"picked": ["OK"]}]},
+            "2 answers came and one question",
+        ),
         ({"answers": [{"picked": ["XXX"]}]}, "1.3/2: has no option XXX; there are OK, INF, NO"),
         ({"answers": [{"picked": ["ok"]}]}, "has no option ok"),
         ({"answers": [{"picked": [MORE]}]}, "has no option …"),
@@ -714,7 +741,7 @@ def test_an_answer_to_what_does_not_wait_is_already_answered(data: object) -> No
         ({"answers": [{"key": "1.3/2:"}]}, "says nothing"),
         ({"answers": {}, "annotations": []}, "annotations is a list; it is an object"),
         ({"answers": {}, "questions": {}}, "questions is a list of objects"),
-        ({"questions": [{}, {}]}, "2 answers came and 1 questions wait"),
+        ({"questions": [{}, {}]}, "2 answers came and one question waits"),
         ({"questions": [{"question": "Is Auth good?"}] * 2}, "repeats one question"),
         ({"response": 5}, "response is a number"),
         ({"action": "maybe"}, "action is accept, decline or cancel"),

@@ -195,6 +195,13 @@ def test_a_summary_is_left_out_where_the_preamble_says_just_that() -> None:
     assert sheets.plain_text(ask).count("Tokens expire.") == 2
 
 
+def test_a_summary_stays_with_the_choices_below_a_long_preamble() -> None:
+    """Who answers has the summary beside the options, without scrolling up."""
+    ask = make(question("The review found gaps. What is next?"), blocks=("And so on.\n" * 100,))
+    text = sheets.plain_text(ask)
+    assert "The review found gaps.\n\n1. **" in text
+
+
 def test_text_does_not_ask_for_a_blank_reply() -> None:
     """An empty message is no answer, and Other has a number."""
     text = sheets.plain_text(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from quandary.journal.store import State
 
 WORDS = "once it is dark outside"
-ASKED = f"You wrote “{WORDS}”; is that *Deploy this evening*?"
+ASKED = f"You wrote “{WORDS}”; is that “Deploy this evening”?"
 AGENT = Caller("agent", "relay")
 READER = Path(__file__).parents[1] / "agents" / "reading_agent.py"
 
@@ -115,7 +115,7 @@ def test_proposals_come_over_http(site: Site) -> None:
         assert len(state["ask"]["tool_input"]["questions"]) == 2
         said = {"text": "at once", "to": state["ask"]["keys"][0], "proposed": "NOW"}
         state = visitor.post(address, json=said).json()
-        assert "is that *Deploy now*?" in str(state["ask"]["tool_input"])
+        assert "is that “Deploy now”?" in str(state["ask"]["tool_input"])
 
 
 def test_a_hook_knows_a_confirmation_for_a_question_of_ours(site: Site) -> None:
@@ -172,7 +172,7 @@ def test_a_clear_reply_through_a_tool_is_asked_about_too(place: Place, mode: str
     words = {"run": run, "words": "deploy this evening", "proposed": "EVE"}
     told = place.call("propose", words, None, mode)
     assert told.data["status"] == "waiting"
-    assert "is that *Deploy this evening*?" in str(told.data["ask"]["tool_input"])
+    assert "is that “Deploy this evening”?" in str(told.data["ask"]["tool_input"])
 
 
 # -- an agent that reads ---------------------------------------------------------------------------

@@ -186,6 +186,23 @@ def test_what_the_person_asks_goes_to_the_agent(
 
 
 @ERAS
+@pytest.mark.parametrize("filled", [{"answer_1": "HLD"}, {"other_1": "who would keep it running?"}])
+def test_a_hold_goes_to_the_agent(place: Place, mode: str, filled: dict[str, str]) -> None:
+    """They want to talk first, so no form comes before the agent calls `next`."""
+    options = [{"key": f"E{n}", "title": f"Thing {n}"} for n in range(1, 6)]
+    person = Person(filled, {"answer_1": "CON"}, {"answer_1": "CUT"}, "cancel")
+    told = place.call("split", {"options": options}, person, mode)
+    assert (told.data["held"]["option"], len(person.forms)) == ("E1", 1)
+    assert told.then == mcp.HELD + mcp.WAITS
+    told = place.call("next", {"run": told.data["run"]}, person, mode)
+    assert (told.data["ask"]["key"], len(person.forms)) == ("D1.2", 4)
+    held = place.call("split", {"options": options[:1]}, None, mode).data["run"]
+    booked(place, runs.look(place.store, held), "HLD")
+    told = place.call("next", {"run": held}, None, mode)
+    assert told.then == (mcp.HELD + mcp.RELAY).replace("{run}", held)
+
+
+@ERAS
 def test_a_branch_leads_to_another_form(place: Place, mode: str) -> None:
     """What a choice leads to is asked within the same call."""
     person = Person({"answer_1": "NO"}, {"answer_1": "SOON"})

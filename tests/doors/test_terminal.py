@@ -403,16 +403,6 @@ def test_enter_on_the_other_line_sends_its_reading() -> None:
     assert expected == answers(asking(), *rounds)
 
 
-def test_an_advisory_question_is_read_as_plain_text() -> None:
-    """How a text is read depends on the kind of the ask."""
-    read = []
-    for ask in (asking(), replace(asking(), kind="advisory")):
-        draft = Box(ask).drafts[0]
-        draft.words = "the second one"
-        read.append(draft.preview())
-    assert read == ["→ your own words", "→ Explain it further"]
-
-
 def test_other_left_blank_opens_its_menu() -> None:
     """Enter on an empty Other line is a blank answer, where there is a menu."""
     blank, other = answers(asking(), ["up", "enter"], ["up", *typed("other"), "enter"])
@@ -530,13 +520,38 @@ def test_a_number_that_is_a_value_is_no_row() -> None:
     """Nor is one that stands beside no row; others pick, and nothing that was typed is lost."""
     values = [Choice(f"V{n}", str(value)) for n, value in enumerate((30, 1, 2, 40, 5, 60), 1)]
     ask = asking(proof(1, choices=tuple(values[:4]), named=tuple(values[4:])))
-    ends = play(ask, ["1", "enter"], ["5", "enter"], [*"60", "enter"], ["3"])
+    ends = play(ask, ["1", "enter"], ["5", "enter"], [*"60", "enter"], ["3", "enter"])
     said = [(end.answers[0].picked, end.answers[0].text) for end in ends]
     assert said == [((), "1"), ((), "5"), ((), "60"), (("V3",), None)]
     for line in ("1", "5", "60", "7"):
         reply = terminal.numbered(ask, lines_in=[line], out=io.StringIO())
         assert isinstance(reply, Reply)
         assert reply.answers[0].text == line
+
+
+@pytest.mark.parametrize("values", [["Yes, confirmed"], ["oak", "elm", "10"]])
+def test_what_is_typed_for_a_proof_with_choices_is_its_value(values: list[str]) -> None:
+    """Letters go to its line, from a row too, a blank to the menu; arrows and numbers choose."""
+    ask = asking(proof(1, choices=tuple(Choice(f"V{n}", v) for n, v in enumerate(values, 1))))
+    for word in ("no", "elm", "quick", "cjkv", "?", "12"):
+        rounds = [*word, "enter"], ["up", *word, "enter"], ["down", "up", "down", *word, "enter"]
+        said = [(one.picked, one.text) for one in answers(ask, *rounds)]
+        assert said == [((), word)] * 3
+    ends = answers(ask, ["enter"], ["x", "backspace", "enter"], ["1", "backspace", "enter"])
+    assert [end.blank for end in ends] == [True] * 3
+    chosen = answers(ask, ["down", "enter"], ["1", "enter"], ["x", "down", "enter"])
+    assert [end.picked for end in chosen] == [("V1",)] * 3
+
+    async def hurry(*keys: str) -> Reply | Outcome | None:
+        box = Held(ask)
+        async with box.run_test() as pilot:
+            for key in keys:
+                box.post_message(pressed(key))
+            await settled(pilot)
+        return box.returned
+
+    assert asyncio.run(hurry("down", "enter")) == Reply((chosen[0],))
+    assert asyncio.run(hurry(*"no", "down", "enter")) == Reply((chosen[0],))
 
 
 def test_an_opened_menu_shows_the_way_up() -> None:
@@ -782,7 +797,7 @@ def test_numbered_text_asks_one_question_after_another() -> None:
 def test_an_empty_line_is_a_blank_other_only_where_there_is_a_menu() -> None:
     """With a menu an empty line opens it, and so does its number; without one it asks for words."""
     assert Reply((Answer("1.1:"),)) == numbered(asking(), "")[0]
-    assert Reply((Answer("1.1:"),)) == numbered(asking(), "4")[0]
+    assert Reply((Answer("1.1:", raw="4"),)) == numbered(asking(), "4")[0]
     returned, text = numbered(asking(question(menu=False, named=())), "", "1")
     assert Reply((Answer("1.1:", picked=("OK",), raw="1"),)) == returned
     assert "Other has no options here" in text
@@ -825,12 +840,36 @@ def test_half_a_batch_is_not_lost_in_silence() -> None:
 def test_several_numbers_are_for_questions_with_several_answers() -> None:
     """Numbers that fit no choice, or more of them than can be chosen, are asked for again."""
     several = asking(question(choices=FLAGS[:3], multi=True))
-    expected = Answer("1.1:", picked=("CUT", "TAG"), raw="3, 1 and 3")
-    assert Reply((expected,)) == numbered(several, "1 4", "7", "3, 1 and 3")[0]
+    expected = Answer("1.1:", picked=("TAG", "CUT"), raw="3, 1 and 3")
+    assert Reply((expected,)) == numbered(several, "7", "3, 1 and 3")[0]
     returned, text = numbered(asking(), "1 2", "0", "#2")
     assert Reply((Answer("1.1:", picked=("INF",), raw="#2"),)) == returned
     assert "Type one number." in text
     assert "Type a number from 1 to 4" in text
+
+
+def test_a_number_that_is_also_in_a_label_is_asked_about_in_numbered_text() -> None:
+    """The one reader reads what is typed there: 2 may be the second choice, or the two days."""
+    days = (Choice("ONE", "Wait 2 days"), Choice("TWO", "Wait 3 days"))
+    returned, _ = numbered(asking(question(choices=days)), "2")
+    assert isinstance(returned, Reply)
+    assert (returned.answers[0].picked, returned.answers[0].among) == ((), ("ONE", "TWO"))
+
+
+def test_plain_text_has_the_summary_the_choices_and_then_the_question() -> None:
+    """Other has a number only where there is more behind it; own words can always be typed."""
+    asked = question(text="Tokens expire unnoticed. What now?")
+    shown = [*map(numbered(asking(asked))[1].index, ("Tokens", "  1. Keep", "  4. Other", "What"))]
+    assert shown == sorted(shown)
+    _, bare = numbered(asking(replace(asked, menu=False, named=())), "4", "2")
+    assert "  Or type your own words.\nWhat now?\n> Type a number from 1 to 3, or" in bare
+
+
+def test_only_choices_begin_with_a_number_in_numbered_text() -> None:
+    """What a question is about has its number behind it, or `1. Deploy` looks like a choice."""
+    for header, shown in (("1. Deploy", "Deploy (1)"), ("D1.2. Slack", "D1.2. Slack"), ("1", "1")):
+        asked = replace(question(), header=header, item="1")
+        assert f"\n{shown}\n" in numbered(asking(asked), "1")[1]
 
 
 def test_numbered_text_is_safe_to_show() -> None:
@@ -861,7 +900,8 @@ if "without-textual" in sys.argv:
     sys.modules["textual"] = None
 tree = quandary.load("examples/trees/plan-review.md")
 items = [Item("1.1", "Auth", "Sign in"), Item("1.2", "Data", "Move orders")]
-asked = next(decide(tree, items, context="The plan has two steps."))
+kind = "advisory" if "advisory" in sys.argv else "transition"
+asked = next(decide(tree, items, context="The plan has two steps.", kind=kind))
 try:
     returned = terminal.ask(asked)
 except QuandaryError as error:
@@ -997,9 +1037,14 @@ def test_a_terminal_that_is_closed_gives_no_answer() -> None:
         )
 
 
-@pytest.mark.parametrize(("words", "term"), [((), "dumb"), (("without-textual",), "xterm")])
-def test_numbered_text_where_no_box_can_be_drawn(words: tuple[str, ...], term: str) -> None:
-    """A dumb terminal, or one without textual, gets the questions as numbered text."""
+@pytest.mark.parametrize(
+    ("words", "term"),
+    [((), "dumb"), (("without-textual",), "xterm"), (("advisory",), "xterm-256color")],
+)
+def test_advisory_questions_and_plain_terminals_get_numbered_text(
+    words: tuple[str, ...], term: str
+) -> None:
+    """An advisory Ask takes the screen nowhere; a dumb terminal, or no textual, has no box."""
     there = Terminal(*words, TERM=term)
     there.until("> ")
     assert "  1. Keep it\n" in there.text
@@ -1010,6 +1055,19 @@ def test_numbered_text_where_no_box_can_be_drawn(words: tuple[str, ...], term: s
     there.type("take\n")
     assert there.ended() == 0
     assert "✓ 1.2. Data — Take it out" in there.text
+
+
+def test_lines_pasted_into_numbered_text_answer_no_question_that_was_not_shown() -> None:
+    """Lines that come at once are one reply, and what is typed ahead of a question is dropped."""
+    there = Terminal(TERM="dumb")
+    there.until("> ")
+    there.type("merge it\nwith the third\n")
+    there.until("Move orders")
+    there.until("> ")
+    there.type("1\n")
+    assert there.ended() == 0
+    assert '"text":"merge it\\nwith the third"' in there.text
+    assert "✓ 1.2. Data — Keep it" in there.text
 
 
 def test_without_a_terminal_the_question_is_refused() -> None:

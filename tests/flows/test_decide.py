@@ -21,7 +21,7 @@ from quandary.formats.markdown import parse
 from quandary.model.asks import MORE, Answer, Ask, Field, Item, Limits, Reply
 from quandary.model.calls import Call, Do, Done, Output
 from quandary.model.tree import Extra, Tree, is_multi, walk
-from quandary.reading import read
+from quandary.reading import Mode, read
 from strategies import trees
 
 if TYPE_CHECKING:
@@ -129,12 +129,12 @@ def pick(*codes: str, **more: object) -> Callable[[Ask], Reply]:
     )
 
 
-def typed(text: str) -> Callable[[Ask], Reply]:
-    """A text as the Other line of a box takes it, in reply to the only question."""
+def typed(text: str, mode: Mode = "strict") -> Callable[[Ask], Reply]:
+    """A text, mostly as the Other line of a box takes it, in reply to the only question."""
 
     def reply(ask: Ask) -> Reply:
         (question,) = ask.questions
-        return Reply((read(text, question, "strict").answer(question.key, text),))
+        return Reply((read(text, question, mode).answer(question.key, text),))
 
     return reply
 
@@ -326,6 +326,18 @@ def test_own_words_and_skips_are_below_oth_in_every_dialect(stand_in: str) -> No
     assert paths(drive(asking(text), pick(menu))[1]) == [menu]
 
 
+@pytest.mark.parametrize(
+    ("said", "mode"),
+    [("OTHR", "strict"), ("Anything else", "strict"), ("Fine, anything else", "plain")],
+)
+def test_other_is_known_by_its_code_and_label_in_every_dialect(said: str, mode: Mode) -> None:
+    """What the tree calls its Other opens the menu, as `Other` does."""
+    text = STEP.replace("\n- [OTH] Other", "\n- [OTHR] Anything else").replace("OK]", "OK] [ ]")
+    asks, result = drive(asking(text), typed(said, mode), typed("!"))
+    assert asks[1].questions[0].text.startswith("[OTHR]: ")
+    assert paths(result)[0].endswith("OTH/force:skip")
+
+
 def test_own_words_in_the_menu_are_not_below_other_twice() -> None:
     """Text typed into the menu behind Other is OTH/custom, not OTH/OTH/custom."""
     _, result = drive(
@@ -487,6 +499,32 @@ def test_what_is_chosen_so_far_stands_on_every_showing_and_page() -> None:
     assert all(text.startswith("Option C, Option B. ") for text in chosen[3:9])
     assert chosen[9].startswith("Option C, Option B, Option A. ")
     assert paths(result) == ["OA,OB,OC"]
+
+
+@pytest.mark.parametrize(("opens", "level"), [((), "OTH"), (("OTH",), "OTH"), (("NO",), "NO")])
+def test_what_is_chosen_so_far_stands_on_the_levels_below_too(
+    opens: tuple[str, ...], level: str
+) -> None:
+    """An opened menu or branch says what was gathered above it, each option once."""
+    several = TAGS.replace("  - [", "  - [ ] [")
+    code, label = {"OTH": ("DEL", "Drop it"), "NO": ("CUT", "Leave it out")}[level]
+    added = map(typed, ("+TAG", f"+{level}/{code}"))
+    asks, result = drive(
+        asking(several), *added, pick(*opens), typed("?"), typed(f"+{code}"), typed("done")
+    )
+    shown = [asked.questions[0].text for asked in asks[3:6]]
+    start = f"[{level}]: Chosen so far: Tag it, {label}. {CONTEXT} "
+    assert [text[: len(start)] for text in shown] == [start] * 3
+    assert paths(result) == [f"TAG,{level}/{code}"]
+
+
+@pytest.mark.parametrize("added", ["+TAG", "+NO/CUT"])
+def test_nothing_of_the_levels_above_is_added_in_a_menu(added: str) -> None:
+    """It is refused there, and the same menu comes again with what was gathered so far."""
+    several = TAGS.replace("  - [", "  - [ ] [")
+    asks, result = drive(asking(several), typed("+BRS"), pick(), typed(added), pick("DEL"))
+    assert f"{added.removeprefix('+')} cannot be added here." in asks[3].preamble.text
+    assert paths(result) == ["BRS,OTH/DEL"]
 
 
 def test_what_was_added_by_its_path_is_named_by_its_label() -> None:
@@ -929,6 +967,9 @@ def test_the_question_carries_a_summary() -> None:
     item = Item("1", "Auth", "Auth design", "It uses tokens. They expire. Nobody checks that.")
     asks, _ = drive(decide(tree(STEP), [item], context=CONTEXT), pick("OK"))
     assert asks[0].questions[0].text == "It uses tokens. They expire. Step: Auth design?"
+    question = STEP.replace("Decision: Step", "Decision: Go on?")
+    asks, _ = drive(decide(tree(question), context="A step waits."), pick("OK"))
+    assert asks[0].questions[0].text == "A step waits. Go on?"
 
 
 @pytest.mark.parametrize(
@@ -942,6 +983,19 @@ def test_the_question_carries_a_summary() -> None:
 )
 def test_a_summary_has_two_sentences_in_any_script(context: str, expected: str) -> None:
     """Also without blanks between them or with a quotation at an end; abbreviations end none."""
+    assert wording.summary(context) == expected
+
+
+@pytest.mark.parametrize(
+    ("context", "expected"),
+    [
+        ("It is done:\n```py\nx = a.b\n```\nNothing is left.", "It is done: Nothing is left."),
+        ("  ```\n  open", "``` open"),
+        ("Use ```x``` now. Then go.", "Use ```x``` now. Then go."),
+    ],
+)
+def test_a_summary_leaves_fenced_code_out(context: str, expected: str) -> None:
+    """It stands in the preamble; where there is nothing else, it is better than nothing."""
     assert wording.summary(context) == expected
 
 
@@ -1097,6 +1151,7 @@ def test_a_blank_question_is_none() -> None:
         ("one, two; #three", ["one", "two", "three"]),
         ("needs review", ["needs review"]),
         ("one, `#two`", ["one"]),
+        ("one and `#two`", ["one"]),
     ],
 )
 def test_several_tags_are_several(typed: str, tags: list[str]) -> None:

@@ -721,6 +721,12 @@ def test_a_walk_through_of_what_the_caller_gave() -> None:
 # -- what cannot be asked ------------------------------------------------------------------------
 
 
+def test_items_that_cannot_be_told_apart_are_refused() -> None:
+    """Before anybody is asked anything, as in any other tree."""
+    with pytest.raises(QuandaryError, match="two items have the id 1"):
+        gate(track(), items=(Item("1", title="Auth"), Item("1", title="Cache")))
+
+
 def test_a_gate_before_the_beginning_is_refused() -> None:
     """There is nothing to leave."""
     with pytest.raises(Rejected, match="no phase has begun"):

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from quandary.flows.wording import (
     CHECK,
-    again_prompt,
     critique_of,
     run_prompt,
     slots,
@@ -72,11 +71,6 @@ def test_a_validator_is_told_task_output_and_keys() -> None:
     assert in_order(own, "Is it in French?", "Write it.", "I wrote it.", f"`{keys[0]}`")
     assert CHECK not in own
     assert CHECK in validation_prompt("Write it.", "I wrote it.", " \n")
-
-
-def test_whoever_was_not_understood_is_told_why() -> None:
-    """The same prompt, and what was wrong."""
-    assert in_order(again_prompt("Judge.", "`warnings` is a number."), "Judge.", "`warnings` is")
 
 
 def test_a_critique_has_the_warnings() -> None:

@@ -15,6 +15,7 @@ from quandary.flows.decide import decide
 from quandary.flows.split import split
 from quandary.formats.markdown import parse
 from quandary.model.asks import MORE, Answer, Ask, Candidate, Item, Limits, Reply
+from quandary.model.tree import Extra
 from strategies import trees
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def test_a_proposal_is_never_an_answer() -> None:
     flow, ask = begin()
     ask = asked(send(flow, ask, (WORDS, "EVE")))
     (question,) = ask.questions
-    assert question.text.endswith(f"You wrote “{WORDS}”; is that *Deploy this evening*?")
+    assert question.text.endswith(f"You wrote “{WORDS}”; is that “Deploy this evening”?")
     assert [choice.label for choice in question.choices] == ["Yes", "No"]
     assert "agent (relay)" in ask.preamble.text
     assert not question.decidable
@@ -112,6 +113,7 @@ def test_words_that_fit_several_options_are_asked_about_when_the_proposal_is_dec
     assert "Deploy now" in ask.questions[0].choices[1].description
     ask = asked(send(flow, ask, "no", via="text"))
     assert "fits more than one option" in ask.preamble.why
+    assert ask.questions[0].narrowed
     assert not ask.questions[0].confirms
 
 
@@ -173,9 +175,20 @@ def test_something_else_at_a_confirmation_is_a_new_reply() -> None:
     flow, ask = begin()
     ask = asked(send(flow, ask, (WORDS, "EVE")))
     ask = asked(send(flow, ask, ("as soon as you can", "NOW")))
-    assert "is that *Deploy now*?" in ask.questions[0].text
+    assert "is that “Deploy now”?" in ask.questions[0].text
     result = chosen(send(flow, ask, "yes"))
     assert [told["outcome"] for told in result["proposals"]] == ["replaced", "confirmed"]
+
+
+def test_options_of_an_advice_join_a_confirmation_too() -> None:
+    """An agent can offer something while the person is asked what they meant."""
+    flow, ask = begin()
+    ask = asked(send(flow, ask, (WORDS, "EVE")))
+    advice = Answer(ask.key, advice="It rains.", offers=(Extra("D", "Wait for the sun"),))
+    ask = asked(flow.send(Reply((advice,))))
+    assert "D: Wait for the sun" in ask.preamble.text
+    result = chosen(send(flow, ask, "D"))
+    assert (result["path"], result["comment"]) == ("OTH/smart:Wait for the sun", WORDS)
 
 
 @pytest.mark.parametrize(
@@ -242,14 +255,14 @@ def test_words_cannot_speak_for_the_question_around_them() -> None:
     flow, ask = begin()
     ask = asked(send(flow, ask, ("dark” and “dark” " + "x" * 500, "EVE")))
     text = ask.questions[0].text
-    assert (text.count("“"), text.count("”"), len(text) < 500) == (1, 1, True)
+    assert (text.count("“"), text.count("”"), len(text) < 500) == (2, 2, True)
 
 
 def test_several_options_can_be_proposed_where_several_can_be_chosen() -> None:
     """They are confirmed together."""
     flow, ask = begin(MULTI)
     ask = asked(send(flow, ask, ("the two that lawyers want", "SEC,DOC")))
-    assert "is that *Security review, Documents*?" in ask.questions[0].text
+    assert "is that “Security review, Documents”?" in ask.questions[0].text
     assert chosen(send(flow, ask, "yes"))["path"] == "SEC,DOC"
 
 
@@ -265,7 +278,7 @@ def test_proposals_in_a_split_are_confirmed_too() -> None:
     flow = split([Candidate("E1", "Slack bot")])
     ask = asked(next(flow))
     ask = asked(send(flow, ask, ("next quarter at the earliest", "DEF")))
-    assert "is that *Defer*?" in ask.questions[0].text
+    assert "is that “Defer”?" in ask.questions[0].text
     result = send(flow, ask, "yes", hand=PERSON)
     if isinstance(result, Ask):
         result = send(flow, result, "Ship")
@@ -335,7 +348,7 @@ def test_what_our_reader_is_not_sure_of_is_confirmed_by_the_person() -> None:
         flow, ask = begin(UNSURE)
         ask = asked(send(flow, ask, "left", hand=PERSON, via="text"))
         (question,) = ask.questions
-        assert question.text.endswith("You wrote “left”; is that *Sidebar*?")
+        assert question.text.endswith("You wrote “left”; is that “Sidebar”?")
         assert ask.preamble.why == "Proposed by Quandary's reader; it counts only if you say Yes."
         assert "kept as your own words" in question.choices[1].description
         result = chosen(send(flow, ask, said, hand=PERSON, via="text"))
@@ -347,4 +360,4 @@ def test_what_an_agent_proposes_goes_before_what_our_reader_thinks() -> None:
     """Whoever understands the words better is asked about."""
     flow, ask = begin(UNSURE)
     ask = asked(send(flow, ask, ("left", "TAB"), via="text"))
-    assert ask.questions[0].text.endswith("You wrote “left”; is that *Tabs*?")
+    assert ask.questions[0].text.endswith("You wrote “left”; is that “Tabs”?")

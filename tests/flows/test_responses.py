@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quandary.flows.responses import Finding, match_route, read_output, read_response
-from quandary.flows.wording import again_prompt, run_prompt, validation_prompt
+from quandary.flows.wording import run_prompt, validation_prompt
 from quandary.model.calls import Call, Decision, Expects, Output, Process, Validation, schema
 from strategies import HOSTILE
 
@@ -195,7 +195,7 @@ def test_a_repeated_prompt_is_no_response(
         run_prompt(task, (), critiques): "process",
         run_prompt(task, routes, critiques): "decision",
         validation_prompt(task, task): "validation",
-        again_prompt(run_prompt(task), read_response("{}", "process").problem): "process",
+        f"{run_prompt(task)}\n\n{read_response('{}', 'process').problem}": "process",
     }
     for prompt, expects in prompts.items():
         assert read_response(prompt, expects, routes).meaning is None
@@ -299,6 +299,7 @@ def test_only_completed_decides_whether_a_step_was_done(more: str) -> None:
         ('"tokens_used": "about 1,500 tokens"', {"tokens_used": 1500}),
         ('"tokens_used": "2M"', {"tokens_used": 2_000_000}),
         ('"secs_taken": "12 s"', {"secs_taken": 12.0}),
+        ('"secs_taken": "12.5s"', {"secs_taken": 12.5}),
         ('"secs_taken": "~3.5"', {"secs_taken": 3.5}),
         ('"comments": {"a": 1}', {"comments": '{"a": 1}'}),
         ('"comments": ["x", {"a": 1}, 3]', {"comments": 'x\n{"a": 1}\n3'}),

@@ -58,17 +58,18 @@ titles = st.one_of(st.sampled_from(("Slack bot", "Cut", "Größe 2", "…")), li
 
 @st.composite
 def candidates(draw: DrawFn, least: int = 1, most: int = 9) -> list[Candidate]:
-    """A list that can be decided about: nobody needs themselves in the end."""
+    """A list that can be decided about: none needs itself in the end, or what it conflicts with."""
     names = st.one_of(
         st.from_regex(r"[A-Z][0-9]?", fullmatch=True),
         st.sampled_from(("INC", "CUT", "SHP", "NON", "CON", "1", "2", "final", "Größe", "a, b")),
     )
     keys = draw(st.lists(names, min_size=least, max_size=most, unique_by=str.casefold))
     order = draw(st.permutations(keys))
-    found = {}
+    found: dict[str, Candidate] = {}
     for at, key in enumerate(order):
-        before = st.lists(st.sampled_from(order[:at]), max_size=2, unique=True) if at else None
-        requires = tuple(draw(before)) if before is not None else ()
+        before = [other for other in order[:at] if key not in found[other].conflicts]
+        needed = st.lists(st.sampled_from(before), max_size=2, unique=True) if before else None
+        requires = tuple(draw(needed)) if needed is not None else ()
         others = [other for other in keys if other not in (key, *requires)]
         conflicts = draw(st.lists(st.sampled_from(others), max_size=1)) if others else []
         found[key] = Candidate(

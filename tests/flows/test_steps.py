@@ -148,6 +148,18 @@ def test_what_a_person_cannot_do_is_not_asked_of_them_again() -> None:
     assert "He left." in helped.calls["Sa@1/retry-1"].prompt
 
 
+def test_what_an_agent_did_is_not_told_as_the_persons() -> None:
+    """Whoever did the attempt that counts is named, and a person sees beforehand who tries next."""
+    drawn = chart(task("a", "Sign it", "HUMAN"))
+    ask = waiting(ScriptedWalk(walk(drawn, cli="X", retry_cli="X")))
+    assert ask.questions[0].choices[1].description == "X tries next; say why under Other"
+    signed = {"Sa@1/run": {"picked": ("NOT",)}, "Sa@1/retry-1": DONE}
+    trip = ScriptedWalk(walk(drawn, cli="X", retry_cli="X"), signed)
+    assert trip.result is not None
+    [step] = trip.result["steps"]
+    assert (step["cli"], step["attempts"], step.get("by")) == ("X", 2, None)
+
+
 def test_a_person_can_be_the_one_for_further_attempts() -> None:
     """They see what was held against the attempt before."""
     drawn = chart(task("a", "Write it"))

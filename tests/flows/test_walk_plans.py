@@ -103,6 +103,7 @@ def test_validation_is_switched_off_by_tag_or_field_and_the_field_counts_more() 
     assert (
         alone(Step("a", "Do", metadata={"validate prompt": "Short?"})).validate_prompt == "Short?"
     )
+    assert not alone(Step("a", "Do", tags=("Urgent", "NO_Vali dation"))).validates
     assert not alone(Step("a", "Do", tags=("no-validation",))).validates
     tagged = Step("a", "Do", tags=("NoValidation",), metadata={"no_validation": "no"})
     assert alone(tagged).validates
@@ -190,6 +191,13 @@ def test_what_nobody_can_reach_costs_nothing() -> None:
         Step("s", "Start", "terminator"), task("a"), task("x"), task("y"), routes="s>a x>y y>x"
     )
     assert cost(drawn) == 1
+
+
+def test_a_chart_inside_without_a_beginning_costs_nothing() -> None:
+    """It is never run: the plan tells the fault, and does not break on it."""
+    circle = Page("i", "Inner", (task("x"), task("y")), (Route("x", "y"), Route("y", "x")))
+    outer = Page("m", "", (task("a"), Step("p", "Inner", "subprocess")), (Route("a", "p"),))
+    assert cost(Chart("C", (outer, circle), "m")) == 1
 
 
 def test_a_chart_inside_counts_wherever_it_is_run_up_to_the_visits() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from program import DEPLOY
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected
-from quandary.formats import charts, drawings
+from quandary.formats import charts, drawings, sources
 from quandary.model.chart import Map
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "charts").iterdir())
@@ -78,19 +78,23 @@ def test_every_kind_of_file() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [CSV, JSON, "flowchart TD\nA --> B", "---\ntitle: x\n---\ngraph LR\nA"]
+    "text",
+    [
+        *(CSV, JSON, "flowchart TD\nA --> B", "---\ntitle: x\n---\ngraph LR\nA"),
+        *("%%{init: {\n 'theme': 'dark'\n}}%%\n%% c\ngraph LR\nA", "%%{open\ngraph LR\nA"),
+    ],
 )
 def test_standard_input_is_known_by_its_looks(text: str) -> None:
     """There is no file name to go by."""
-    assert charts.is_chart("-", text)
-    assert charts.is_chart("-", "\ufeff" + text)
+    assert sources.chart_ending("-", text)
+    assert sources.chart_ending("-", "\ufeff" + text)
     assert charts.read("-", text=text).chart.pages
 
 
 @pytest.mark.parametrize("text", [DEPLOY, "", "graph theory is nice\n", "# Title\n\nId, Name\n"])
 def test_markdown_is_no_drawing(text: str) -> None:
     """What looks like prose is prose."""
-    assert not charts.is_chart("-", text)
+    assert not sources.chart_ending("-", text)
 
 
 def test_what_cannot_be_read() -> None:
@@ -245,6 +249,7 @@ def test_files_that_name_each_other() -> None:
         ("two.csv", "two.csv: say which page is meant"),
         ("two.csv#Three", "two.csv: no page named Three"),
         ("no.md", "no.md: no tree in it"),
+        ("none.json", "none.json: there is no page in it"),
     ],
 )
 def test_a_file_that_cannot_be_used(tmp_path: Path, reference: str, said: str) -> None:
@@ -252,14 +257,25 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, reference: str, said: str) -
     put("bad.csv", "prose\n")
     put("two.csv", CSV.format(part="Nothing"))
     put("no.md", "# Nothing\n")
+    put("none.json", '{"pages": []}')
     outside = tmp_path.parent / "outside.mmd"
     outside.write_text("flowchart TD\nA", encoding="utf-8")
     Path("link.csv").symlink_to(outside)
     put("main.mmd", f'flowchart TD\nA --> B[["{reference}"]]')
     loaded = charts.read("main.mmd")
-    (problem,) = loaded.errors
+    (problem,) = loaded.problems  # and nobody says that it is run as a plain step
     assert (problem.rule, problem.steps) == ("subprocess-file", ("B",))
     assert f"(B) cannot be run: {said}" in loaded.said(problem)
+
+
+@pytest.mark.parametrize("field", ["page", "Chart", "file"])
+def test_a_data_field_that_names_no_page(field: str) -> None:
+    """What it was to run is not there; nobody is to do the title of the shape instead."""
+    data = json.dumps({"step": "B", field: "Part 3\0.mmd"})
+    put("main.mmd", f"flowchart TD\nA --> B[[Approve]]\n%% quandary: {data}")
+    (problem,) = charts.read("main.mmd").problems
+    assert (problem.rule, problem.severity) == ("subprocess-file", "error")
+    assert "(B) cannot be run: no page named Part 3" in problem.message
 
 
 def test_too_many_files() -> None:

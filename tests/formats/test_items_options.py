@@ -65,6 +65,7 @@ def test_a_byte_order_mark_is_no_matter() -> None:
         ([entry(" ")], "o.json: entry 1: its key is missing"),
         ([entry("a\nb")], "entry 1 (a b): its key cannot be typed"),
         ([entry("…")], "entry 1 (…): its key cannot be typed"),
+        ([entry("E{n}")], "entry 1 (E{n}): its key cannot be typed"),
         ([{"key": "E1"}], "o.json: entry 1 (E1): its title is missing"),
         ([entry(title=" ")], "o.json: entry 1 (E1): its title is missing"),
         ([entry(7)], "o.json: entry 1: key is text, not 7"),
@@ -81,6 +82,10 @@ def test_a_byte_order_mark_is_no_matter() -> None:
         ([entry(depends_on=["E0"])], "entry 1 (E1): no field 'depends_on'; there are key"),
         (
             [entry("A", requires=["B"], conflicts=["B"]), entry("B")],
+            "entry 1 (A): it requires B and conflicts with it",
+        ),
+        (
+            [entry("A", requires=["B"]), entry("B", conflicts=["A"])],
             "entry 1 (A): it requires B and conflicts with it",
         ),
         (

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quandary.errors import ParseError
-from quandary.formats.charts import lucid
+from quandary.formats import drawings
+from quandary.formats.charts import lucid, mermaid
 from quandary.model.chart import Chart, Page, Problem, Route, Scenery, Step, check
 from strategies import lines
 
@@ -187,6 +188,17 @@ def test_shapes(name: str, shape: str) -> None:
     """The name of a shape says how it is drawn; one that nobody knows is a box."""
     found = page(rows("2|Page||", f"3|{name}|2|Text Area 1=Do it"))
     assert [step.shape for step in found.steps] == [shape]
+
+
+def test_start_and_end_are_terminators_in_any_box() -> None:
+    """Many draw them as circles; where a data field has the task, the text is only a title."""
+    found = page(
+        "Id,Name,Text Area 1,prompt\n1,Circle, start!\n2,Oval,End\n3,Oval,End,Say thanks\n"
+    )
+    assert [step.shape for step in found.steps] == ["terminator", "terminator", "process"]
+    (end,) = page("Id,Name,Text Area 1,cli,owner\n1,Circle,Stop,,Ann\n").steps
+    assert end.shape == "terminator"
+    assert page("Id,Name,Text Area 1\n1,Decision,Stop\n").steps[0].shape == "decision"
 
 
 @pytest.mark.parametrize("cell", ["HUMAN,votes", "HUMAN; votes", "HUMAN|votes", "HUMAN\nvotes,"])
@@ -374,7 +386,9 @@ def test_a_task_in_a_connector_is_warned_about() -> None:
         assert [problem.rule for problem in problems] == rule
     into = "10|Line|2|Line Source=a|Line Destination=d|Destination Arrow=Arrow"
     pair = [f"{key}|Connector|2|Text Area 1=See below" for key in "cd"]
-    assert read(rows(*drawn, into, *pair))[1] == []
+    chart, problems = read(rows(*drawn, into, *pair))
+    assert problems == []
+    assert mermaid.read(drawings.chart_as_mermaid(chart), "x.mmd")[1] == []
 
 
 def test_decoration_is_no_step() -> None:
@@ -395,6 +409,22 @@ def test_connectors_with_one_letter_are_one_place() -> None:
     assert check(read(rows(*drawn))[0]) == ()
     more = ["e|Connector|2|Text Area 1=1", drawn[-1].replace("9|", "10|").replace("=d", "=e")]
     assert edges(rows(*drawn, *more)) == ["a>c", "d>b", "e>b"]
+
+
+def test_a_connector_that_goes_on_nowhere_is_warned_about() -> None:
+    """A run would end there, as at a link to another page, with what comes behind it undone."""
+    line = "8|Line|2|Line Source=a|Line Destination=c|Destination Arrow=Arrow"
+    drawn = ("2|Page||", A, "c|Off-Page Link|2|Text Area 1=B", line)
+    beyond = (
+        "3|Page||",
+        *("d|Off-Page Link|3|Text Area 1=B", "b|Process|3|Text Area 1=Go on"),
+        "9|Line|3|Line Source=d|Line Destination=b|Destination Arrow=Arrow",
+    )
+    for further in ((), beyond):
+        _, problems = read(rows(*drawn, *further))
+        assert [(found.rule, found.steps) for found in problems] == [("connector-end", ("c",))]
+    here = ("d|Off-Page Link|2|Text Area 1=b", B, line.replace("=a", "=d").replace("=c", "=b"))
+    assert read(rows(*drawn, *here))[1] == []
 
 
 @pytest.mark.parametrize(

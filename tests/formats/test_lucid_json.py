@@ -113,6 +113,12 @@ def test_the_text_of_a_shape() -> None:
     assert step == Step("1", "Do that")
 
 
+def test_start_and_end_are_terminators_in_any_box() -> None:
+    """Many draw them as circles."""
+    boxes = [shape("a", "DefaultSquareBlock", "START"), shape("b", "CircleBlock", "Stop.")]
+    assert [step.shape for step in page(boxes).steps] == ["terminator", "terminator"]
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [

@@ -247,14 +247,23 @@ def test_every_key_fills_its_field() -> None:
         "Trigger: when this or that happens\n\nSome prose behind.",
         "<!-- c -->\nTrigger: when this or that happens\n<!-- d -->",
         "trigger:   when this or that happens   ",
+        "- **Trigger**: when this\n  or that happens\n- **Kind**: advisory",
+        "1. Owner: nobody\n2. Trigger: when this or that happens",
     ],
 )
 def test_keys_are_found_wherever_they_stand_above_the_options(keys: str) -> None:
-    """Over several lines, in bold, above a line of dashes, with prose or comments around."""
+    """Over several lines, in bold, behind bullets, above dashes, with prose or comments around."""
     text = f"### ¶ASK_T\n{keys}\n\n## Decision: D\n- [X] x\n"
     tree = only(text)
     assert tree.trigger == "when this or that happens"
     assert outline(tree.decisions[0].options) == "X"
+
+
+def test_a_key_behind_a_bullet_is_no_lock_walked_around() -> None:
+    """`- Require: person` asks for a person, and `fmt` writes it as a key."""
+    text = "### ¶ASK_T\n- **Require**: person\n\n## Decision: D\n- [X] x\n"
+    assert only(text).require == "person"
+    assert canonical(text) == text.replace("- **Require**", "Require")
 
 
 def test_keys_above_a_rule_keep_their_order() -> None:
@@ -706,13 +715,26 @@ def test_a_list_that_is_no_continuation_ends_the_options(behind: str) -> None:
         ("- [AA] a\n<div>\n- [BB] b\n</div>\n", ["- [BB] b"]),
         ("- [AA] a\n\n---\n\n- one\n- two\n", []),
         ("- [AA] a\n\n---\n\n- [AA] is how it begins\n", []),
+        ("- [AA] a\n\nwords\n\n- [AA] is how it begins\n", []),
+        ("- [AA] a\n\nwords\n\n- [AA] again\n- [BB] b\n", ["[BB] b"]),
+        ("- [AA] a\n\n---\n\n- [AA] again\n- [BB] b\n", ["[BB] b"]),
+        ("    - [AA] a\n- [BB] b\n", ["- [AA] a"]),
+        ("words\n    - [AA] a\n- [BB] b\n", ["- [AA] a"]),
+        ("Question: Which?\n    - [AA] a\n- [BB] b\n", ["- [AA] a"]),
+        ("- [AA] a\n\nwords\n    - [BB] b\n", ["- [BB] b"]),
+        ("- [AA] a\n\nwords\n\n    - [BB] b\n", ["- [BB] b"]),
+        ("- [AA] a\n  words\n\n      - [BB] b\n", ["- [BB] b"]),
+        ("-     [AA] a\n      - [BB] b\n", ["- [BB] b"]),
+        ("- [AA] a\n\nwords\n\n```\n- [BB] b\n```\n", []),
     ],
 )
 def test_options_that_are_not_read_are_told(text: str, told: list[str]) -> None:
-    """Behind a thematic break or in an HTML block they belong to no list, and that is said."""
+    """What looks like an option and belongs to no list, wherever it stands, is named."""
     document = parse("### ¶ASK_T\n## Decision: D\n" + text)
-    stray = [d.message for d in document.diagnostics if d.rule == "stray-text"]
-    assert [message.split("”")[0] for message in stray] == [f"“{line}" for line in told]
+    named = [d.message for d in document.diagnostics if d.rule in ("stray-text", "indent")]
+    assert [m.removeprefix("Markdown reads ").split("”")[0] for m in named] == [
+        f"“{line}" for line in told
+    ]
 
 
 @pytest.mark.parametrize("blank", ["\u00a0", "\u2003", " \u00a0", "\u00a0 "])

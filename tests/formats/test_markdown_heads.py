@@ -107,6 +107,21 @@ def test_codes_are_read_in_every_dress(text: str, head: Head) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        *(("**[OK] Fine**", "Fine"), ("***[OK]: Fine***", "Fine"), ("`[OK] Fine`", "Fine")),
+        ("**[OK]Fine**", "Fine"),
+        ("**[OK] Fine** — as it is", "**Fine** — as it is"),
+        ("__[OK] Fine:__ as it is", "__Fine:__ as it is"),
+    ],
+)
+def test_a_code_in_bold_together_with_its_label_is_a_near_miss(text: str, label: str) -> None:
+    """The code that was written counts, and what is bold beside it stays so."""
+    assert read_head(text) == Head("OK", False, label, near_miss=True)
+    assert read_head("__[OK] [ ] Fine__") == Head("OK", True, "Fine", near_miss=True)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "[text](https://example.org)",
@@ -115,7 +130,11 @@ def test_codes_are_read_in_every_dress(text: str, head: Head) -> None:
         "[OK](#anchor) Fine",
         "[OK]{.class}",
         "[`code`] Fine",
-        "**[OK] Fine**",
+        "**[text]Fine**",
+        "**[OK]**Fine** day",
+        "**[OK](#anchor) Fine**",
+        "**[OK] Fine",
+        "**[OK]**[link](#anchor) Fine",
         f"[{'A' * 41}] Fine",
         "(OK) Fine",
         "OK Fine",
@@ -188,6 +207,7 @@ def test_a_head_is_written_in_one_way(code: str, label: str, multi: bool, expect
 @example("", "[ ]", True)
 @example("", "**[A]** b", True)
 @example("", "`[A]`: b", False)
+@example("", "**[A] b** c", False)
 def test_what_is_written_is_read_again(code: str, label: str, multi: bool) -> None:
     """Any label survives with any code, or with none, flagged or not."""
     written = write_head(code, label, multi=multi)

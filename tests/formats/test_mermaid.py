@@ -57,6 +57,15 @@ WRITTEN = (
     "graph LR\nA[Hard] -->|Link text| B(Round)\nB --> C{Which?}\nC -->|One| D[Result one]",
     "flowchart TD\nA[multi\nline text] --> B",
     "flowchart BT\nx1 --> o1\no1 --> x2",
+    "flowchart TD\nA[Start]\n  --> B[Work]\n  -- on --> C\n\n  ==> D",
+    "flowchart TD\nA:::big-->B:::very-small-->C & D:::big-.->E",
+    "flowchart TD\nsvc:api-->a,b[Both]:::x --> db:1",
+    "flowchart TD\nA -->|over two\nlines| B",
+    "flowchart TD\nA[Kept] --> B\nA@{ shape: diam }\nB[Kept]@{ shape: docs } --> C",
+    "flowchart TD\nA@{ shape: rect, label: \"say \\\"hi\\\"\" } --> B@{ label: 'it''s' }",
+    "flowchart TD\nA@{\n  shape: rect\n  label: Write, then send it's\n}\nA --> B",
+    'flowchart TD\nA@{ "label": "quoted key", "shape": "diam" } --> B@{ label: Let\'s go }',
+    "flowchart TD\nA@{\n  label: >-\n    folded text\n  shape: rect\n} --> B",
 )
 """Flowcharts that Mermaid accepts."""
 
@@ -264,6 +273,14 @@ def test_an_arrow_may_go_on_in_the_next_line() -> None:
     assert problem.message == "expected the name of a step at the end of the line"
 
 
+def test_a_file_holds_one_flowchart() -> None:
+    """A second one is reported, and not read as steps of the first."""
+    for header in ("flowchart LR", "graph TD;", "```\n\n```mermaid\ngraph"):
+        (problem,) = complaints(f"flowchart TD\nA --> B\n{header}\nB --> C")
+        assert problem.message.startswith("expected one flowchart in a file at ")
+    assert edges("flowchart TD\ngraphs --> flowchart-of-all") == ["graphs>flowchart-of-all"]
+
+
 def test_brackets_in_a_text_without_quotes() -> None:
     """Mermaid would have none of it, but what is meant is clear."""
     assert read("flowchart TD\nA[Call f(x)] --> B").steps[0].text == "Call f(x)"
@@ -363,6 +380,8 @@ def test_anything_is_read_somehow(text: str) -> None:
         "%%{ }%%\n",
         'a@{"x\n',
         "a@{x\n",
+        "A -->|x\n",
+        "A\n\n",
         "subgraph x\n",
         "A & ",
         "A --> ",
@@ -387,3 +406,10 @@ def test_time_grows_with_the_file(piece: str) -> None:
         return min(tries)
 
     assert seconds(4000) < 9 * seconds(1000) + 0.05
+
+
+def test_long_words_in_attributes_are_read_once() -> None:
+    """A word before no colon is not looked at from each of its letters."""
+    begun = time.process_time()
+    mermaid.read("flowchart TD\n" + f"a@{{{'w' * 3900}}}\n" * 40, "x.mmd")
+    assert time.process_time() - begun < 3

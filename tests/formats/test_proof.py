@@ -52,6 +52,10 @@ def lacking(schema: dict[str, Any], value: object) -> proof.Gaps:
             [Field("a", required=False), Field("b")],
         ),
         ({"properties": {"a": {}}}, [Field("a")]),
+        (
+            {"properties": {"a": {}}, "required": ["b"], "additionalProperties": False},
+            [Field("a", required=False), Field("b")],
+        ),
         ([{"name": {"type": "string"}}], [Field("name", {"type": "string"})]),
         (["a", {"name": "b", "title": "B", "description": "x"}], None),
     ],
@@ -82,6 +86,9 @@ def test_fields_are_names_or_schemas(declared: object, fields: list[Field] | Non
         ([{"name": "a", "path-exists": "yes"}], "path-exists is true or false"),
         ([{"a": 3}], "needs a name and a schema"),
         (3, "a name, or a schema with a name"),
+        ({"properties": {"a": {}}, "required": True}, "required is a list of names"),
+        ({"properties": {"a": {}}, "required": [["a"]]}, "required is a list of names"),
+        ({"properties": {"a": {}}, "allOf": []}, "asks for allOf, which is not checked here"),
     ],
 )
 def test_a_wrong_declaration_is_named(declared: object, said: str) -> None:
@@ -93,23 +100,28 @@ def test_a_wrong_declaration_is_named(declared: object, said: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [None, False, "", "  \n", "\u200b", "\u200b" * 120, "\x00", [], {}, [None, ""], {"a": None}],
+    [
+        *[None, False, "", "  \n", "\u200b", "\u200b" * 120, "\x00"],
+        *[[], {}, [None, ""], {"a": None}, [[]], {"a": {"b": [""]}}, [{}, False]],
+    ],
 )
 def test_missing(value: object) -> None:
-    """Null, false and blank are missing, and so is a field that is not there."""
+    """Null, false and blank are missing, and so is a field that is not there, at any depth."""
     fields = [Field("a"), Field("b")]
     assert proof.find_gaps(fields, {"a": value}, nowhere).missing == ("a", "b")
 
 
-@pytest.mark.parametrize("value", [0, 0.0, True, "0", "_", "__", [0], "no", {"a": 1}, "false"])
+@pytest.mark.parametrize(
+    "value", [0, 0.0, True, "0", "_", "__", [0], "no", {"a": 1}, "false", ["___", 1]]
+)
 def test_not_missing(value: object) -> None:
     """Zero, true and any text are there."""
     assert not proof.find_gaps([Field("a")], {"a": value}, nowhere).names
 
 
-@pytest.mark.parametrize("value", ["___", " ____\n", "_" * 40])
-def test_unfilled(value: str) -> None:
-    """Only underscores, three or more, were never filled in."""
+@pytest.mark.parametrize("value", ["___", " ____\n", "_" * 40, ["___"], {"a": ["____", ""]}])
+def test_unfilled(value: object) -> None:
+    """Only underscores, three or more, were never filled in, in a list or an object either."""
     assert proof.find_gaps([Field("a")], {"a": value}, nowhere).unfilled == ("a",)
 
 

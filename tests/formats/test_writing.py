@@ -201,6 +201,22 @@ def test_what_belongs_to_no_option_stays() -> None:
     assert canonical(text) == text
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("*  [YES] Yes\u00a0\n   now\u00a0\n", "- [YES] Yes\u00a0\n  now\u00a0\n"),
+        ("*  [YES] Yes\n   now\n   \f\n", "- [YES] Yes\n  now\n  \f\n"),
+        (
+            "*  [YES] Yes <!-- one --> sir <!-- two -->\n",
+            "- [YES] Yes sir <!-- one --> <!-- two -->\n",
+        ),
+    ],
+)
+def test_odd_blanks_and_comments_keep_no_tree_from_being_laid_out(before: str, after: str) -> None:
+    """They are kept, and the lines that they stand in are put in order all the same."""
+    assert canonical(f"## Decision: D\n{before}") == f"## Decision: D\n{after}"
+
+
 def test_code_in_a_description_keeps_its_shape() -> None:
     """A fence inside an option is moved as a whole."""
     text = (

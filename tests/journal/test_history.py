@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import small_flows
 from quandary.journal import runs
 from quandary.journal.entries import Answered, Asked, Began, Called, Ended, Noted, Returned, Source
-from quandary.journal.history import given, history, row_of
+from quandary.journal.history import history, list_answers, row_of
 from quandary.model.calls import Output
 
 if TYPE_CHECKING:
@@ -83,6 +83,6 @@ def test_answers_that_count_come_with_the_question_as_it_was_shown(store: Store)
     state = small_flows.answer(store, small_flows.begin(store), "OK")
     state = small_flows.answer(store, state, "OK")
     runs.amend(store, state.run, small_flows.pick("1:", "NO"), key="1:", why="oh", **PERSON)
-    _, (found,) = given(state.run, store.entries(state.run))
+    _, (found,) = list_answers(state.run, store.entries(state.run))
     assert (found.question.key, found.answer.picked) == ("1:", ("NO",))
     assert found.source == Source("person", "terminal")

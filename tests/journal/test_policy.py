@@ -172,7 +172,9 @@ def test_only_one_recommended_option_is_taken(
     prefer(store, "log-level", "never-ask")
     policy = Policy(store, None, "here")
     see(store, question("B"))
-    assert not policy.judge(question(*recommended)).decide
+    verdict = policy.judge(question(*recommended))
+    assert (verdict.decide, verdict.unseen) == (False, "")  # to answer it changes nothing
+    assert "recommended, so it has to be asked" in verdict.note
     assert policy.judge(question("B")).code == "B"
 
 
@@ -741,6 +743,33 @@ def test_a_slot_value_without_a_space_is_outside(
     assert (ask_tree(store, SLOTS, values=values).status == "done") is decided
 
 
+@pytest.mark.parametrize(
+    ("values", "decided"), [({"v": "1.3"}, True), ({"v": "1.3 beta"}, False), ({"v": "2"}, True)]
+)
+def test_a_slot_value_without_a_space_is_outside_wherever_it_stands(
+    store: SqliteStore, values: dict[str, str], decided: bool
+) -> None:
+    """In the label that is recommended, the description of one behind Other, and the summary."""
+    tree = TREE.replace("Quiet", "Quiet in {v}").replace("Wait", "Wait\n    Until {v} is out")
+    assert tree.count("{v}") > 1
+    prefer(store, "level", "never-ask")
+    context = "Version {v} has a log."
+    bind(store, tree, values={"v": "1.2"}, context=context)
+    asked = ask_tree(store, tree, values=values, context=context)
+    assert (asked.status == "done") is decided
+
+
+def test_an_option_that_is_nothing_but_a_slot_is_what_it_was_filled_with(
+    store: SqliteStore,
+) -> None:
+    """Whether or not it is recommended."""
+    tree = TREE.replace("Quiet", "{what}")
+    prefer(store, "level", "never-ask")
+    bind(store, tree, values={"what": "Tabs"})
+    assert ask_tree(store, tree, values={"what": "Tabs"}).status == "done"
+    assert ask_tree(store, tree, values={"what": "Mirror"}).status == "waiting"
+
+
 def test_slots_side_by_side_are_a_phrase(store: SqliteStore) -> None:
     """A sentence that is put together from words is bound as a whole."""
     tree = TREE.replace("## Decision", "Question: {a} {b} {c}?\n## Decision")
@@ -772,3 +801,12 @@ def test_what_stands_beside_a_question_is_judged_too(store: SqliteStore) -> None
     assert ask_tree(store, tree, context="Going on uploads the wheel to PyPI.").status == "waiting"
     items = [msgspec.to_builtins(Item("1", "Next", context="The customer table is dropped."))]
     assert ask_tree(store, tree, items=items).status == "waiting"
+
+
+def test_what_a_slot_recommends_is_no_value_that_may_differ(store: SqliteStore) -> None:
+    """Whoever fills the slots does not choose what a preference decides."""
+    tree = TREE.replace("Quiet (recommended)", "Quiet {a}").replace("As now", "As now {b}")
+    prefer(store, "level", "never-ask")
+    bind(store, tree, values={"a": "(recommended)", "b": "."})
+    assert ask_tree(store, tree, values={"a": "(recommended)", "b": "!"}).status == "done"
+    assert ask_tree(store, tree, values={"a": ".", "b": "(recommended)"}).status == "waiting"

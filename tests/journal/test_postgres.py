@@ -15,7 +15,7 @@ import processes
 import small_flows
 from databases import PASSWORD, QUOTED, USER
 from program import consent
-from quandary.errors import Rejected, StoreError, Untrusted
+from quandary.errors import ReadOnly, Rejected, StoreError, Untrusted
 from quandary.journal import connections, open_store, policy, postgres
 from quandary.journal import runs as driver
 from quandary.journal.entries import Answered
@@ -263,7 +263,7 @@ def test_a_server_that_comes_back_is_waited_for_by_who_begins() -> None:
         with suppress(psycopg.OperationalError):
             while True:
                 others.append(psycopg.connect(url))
-        with pytest.raises(StoreError, match=r"too many clients|connection slots"):
+        with pytest.raises(StoreError, match=r"(too many clients|connection slots).*; try again"):
             PostgresStore(url, patience=0.5)
         leaving = threading.Timer(1.0, lambda: [*map(psycopg.Connection.close, others)])
         leaving.start()
@@ -353,6 +353,17 @@ def test_who_may_only_read_can_look_and_is_told_when_they_write(
         with server.admin() as admin:
             admin.execute("DROP OWNED BY visitor")
             admin.execute("DROP ROLE visitor")
+
+
+def test_a_database_that_can_only_be_read_is_not_ready(store: PostgresStore, url: str) -> None:
+    """A standby, or one that was set so: whoever watches over a server learns it beforehand."""
+    state = small_flows.begin(store)
+    store.require_ready()
+    with closing(PostgresStore(f"{url}%20-cdefault_transaction_read_only%3Don")) as standby:
+        assert driver.look(standby, state.run) == state
+        for write in (standby.require_ready, lambda: small_flows.answer(standby, state)):
+            with pytest.raises(ReadOnly, match="only lets it be read"):
+                write()
 
 
 def test_a_database_that_a_project_chose_is_not_opened_unasked(

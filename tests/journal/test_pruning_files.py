@@ -13,7 +13,7 @@ import full_stores
 import processes
 import small_flows
 from quandary.desk.timeline import search
-from quandary.journal import archive
+from quandary.journal import archive, sqlite
 from quandary.journal.entries import Source
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import Wanted, verify
@@ -60,8 +60,11 @@ def test_the_file_gets_smaller_and_holds_nothing_of_what_was_pruned(
     assert verify(store).ok
 
 
-def test_ordinary_questions_give_their_room_back(store: SqliteStore, path: Path) -> None:
+def test_ordinary_questions_give_their_room_back(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Short texts fill no page of their own; what is left of many is put together."""
+    monkeypatch.setattr(sqlite, "_STEP", 8)  # many steps, as in a large file
     for _ in range(300):
         done(store)
     store._rows("PRAGMA wal_checkpoint(TRUNCATE)", ())

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 import small_flows
 import strategies  # noqa: F401 - its profile is patient
 from quandary.errors import QuandaryError, Rejected, StoreError
-from quandary.journal import runs
+from quandary.journal import archive, runs
 from quandary.journal.backups import Recovered, recover
-from quandary.journal.entries import Noted
+from quandary.journal.entries import Noted, Source
 from quandary.journal.history import row_of
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import TABLES
-from quandary.journal.verify import verify
+from quandary.journal.verify import Wanted, verify
 from quandary.model.asks import Answer, Outcome, Reply
 from quandary.model.calls import Done, Output
 
@@ -328,6 +328,30 @@ def test_texts_that_were_pruned_do_not_come_back(tmp_path: Path) -> None:
     assert recover(str(path), new).losses == []
     assert [entry.pruned for entry in new.entries(state.run, kinds=("answered",))] == [True]
     store.close()
+    new.close()
+
+
+def test_a_document_that_was_pruned_is_not_lost(tmp_path: Path) -> None:
+    """It went with the last text of the run that it belonged to."""
+    store = SqliteStore(tmp_path / "journal.db")
+    state = runs.begin(
+        *(store, small_flows.NAME, {"kind": "chain", "questions": 1}),
+        documents={"words": {"1:": "Shall we?"}},
+        who="agent",
+        through="relay",
+    )
+    small_flows.answer(store, state)
+    wanted = Wanted("9999", "codes")
+    assert (
+        archive.prune(store, wanted, "", Source("person", "terminal"), lambda _: None).result[
+            "documents"
+        ]
+        == 1
+    )
+    store.close()
+    new = SqliteStore(tmp_path / "new.db")
+    found = recover(str(tmp_path / "journal.db"), new)
+    assert (found.losses, found.report.ok) == ([], True)
     new.close()
 
 

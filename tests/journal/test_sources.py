@@ -12,7 +12,7 @@ from quandary.desk.timeline import events
 from quandary.formats.markdown import parse
 from quandary.journal import counts, progress, runs
 from quandary.journal.entries import Answered, Body, Source, read_body
-from quandary.journal.history import given
+from quandary.journal.history import list_answers
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
 from quandary.model.asks import Answer, Reply
@@ -48,7 +48,7 @@ def answered_by_an_agent(store: Store) -> State:
 
 def sources(store: Store, run: str) -> dict[str, Source]:
     """Whose each answer of a run is."""
-    return {a.answer.key: a.source for a in given(run, store.entries(run))[1]}
+    return {a.answer.key: a.source for a in list_answers(run, store.entries(run))[1]}
 
 
 def test_an_amendment_makes_nothing_else_a_persons(store: Store) -> None:

@@ -299,3 +299,33 @@ def test_whoever_looks_does_not_wait_for_a_thread_that_writes(tmp_path: Path) ->
         writer.join(60)
         reader.join(60)
         assert looked == [0]
+
+
+def test_a_writer_that_waits_keeps_nobody_from_the_connection(path: Path) -> None:
+    """Between its tries others have it, who copy or export what is there at one moment."""
+    with closing(SqliteStore(path, patience=20)) as store:
+        state = small_flows.begin(store)
+        with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+            holder.execute("BEGIN IMMEDIATE")
+            writer = threading.Thread(target=small_flows.answer, args=(store, state))
+            writer.start()
+            while not store._acts:
+                time.sleep(0.001)
+            begun = time.monotonic()
+            for _ in range(3):
+                time.sleep(0.01)
+                with store.snapshot():
+                    assert runs.look(store, state.run).key == state.key
+            assert time.monotonic() - begun < 10
+            holder.execute("ROLLBACK")
+        writer.join()
+        assert runs.look(store, state.run).key == "2:"
+
+
+def test_who_waits_for_news_makes_no_file_where_one_was_taken_away(tmp_path: Path) -> None:
+    """An empty file in its place would pass for a journal that nobody has written to."""
+    path = tmp_path / "journal.db"
+    with closing(SqliteStore(path)) as store, closing(store.news(0.1)) as news:
+        path.rename(tmp_path / "elsewhere.db")
+        assert next(news)
+        assert not path.exists()

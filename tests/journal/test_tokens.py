@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import small_flows
 from quandary.errors import Reused
 from quandary.journal import MEMORY, chance, runs
-from quandary.journal.runs import replied
+from quandary.journal.runs import find_reply
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Note, Reply
 from quandary.model.calls import Do, Done, Output
@@ -62,8 +62,8 @@ def test_what_was_sent_is_told_from_something_else(store: Store) -> None:
 def test_a_token_that_was_never_booked_is_unknown(store: Store) -> None:
     """And one belongs to its run."""
     state = send(store, small_flows.begin(store), "a", "OK")
-    assert replied(store, state.run, "b") is None
-    assert replied(store, small_flows.begin(store).run, "a") is None
+    assert find_reply(store, state.run, "b") is None
+    assert find_reply(store, small_flows.begin(store).run, "a") is None
 
 
 def test_the_same_is_told_whatever_happened_since(store: Store) -> None:
@@ -71,11 +71,11 @@ def test_the_same_is_told_whatever_happened_since(store: Store) -> None:
     begun = small_flows.begin(store)
     told = send(store, begun, "a", "OK")
     runs.note(store, begun.run, Note("question", "why?"), **PERSON)
-    assert replied(store, begun.run, "a") == told
+    assert find_reply(store, begun.run, "a") == told
     runs.amend(store, begun.run, small_flows.pick("1:", "NO"), key="1:", why="no", **PERSON)
-    assert replied(store, begun.run, "a") == told
+    assert find_reply(store, begun.run, "a") == told
     runs.withdraw(store, begun.run, "no need", **PERSON)
-    assert replied(store, begun.run, "a") == told
+    assert find_reply(store, begun.run, "a") == told
 
 
 def test_deeds_that_were_done_right_away_belong_to_it(store: Store) -> None:
@@ -94,8 +94,8 @@ def test_deeds_that_were_done_right_away_belong_to_it(store: Store) -> None:
         state = runs.advance(store, begun.run, output, who="agent", through="agent", deeds=do)
     done = send(store, state, "b", "NO", deeds=do)
     assert done.status == "done"
-    assert replied(store, begun.run, "a") == called
-    assert replied(store, begun.run, "b") == done
+    assert find_reply(store, begun.run, "a") == called
+    assert find_reply(store, begun.run, "b") == done
 
 
 def test_a_clock_that_stands_still(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_a_clock_that_stands_still(store: Store, monkeypatch: pytest.MonkeyPatch
     states = [small_flows.begin(store)]
     for token in "abc":
         states.append(send(store, states[-1], token, "OK"))
-    assert [replied(store, states[0].run, token) for token in "abc"] == states[1:]
+    assert [find_reply(store, states[0].run, token) for token in "abc"] == states[1:]
 
 
 @given(st.lists(st.lists(st.sampled_from(("OK", "NO", "SUB")), min_size=1), max_size=12))
@@ -120,5 +120,5 @@ def test_every_reply_is_answered_as_the_first_time(answers: list[list[str]]) -> 
         state = send(store, state, str(number), *codes)
         told[str(number)] = state
     for token, before in told.items():
-        assert replied(store, state.run, token) == before
+        assert find_reply(store, state.run, token) == before
     store.close()

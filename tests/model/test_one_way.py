@@ -24,6 +24,10 @@ git push --force origin main
 git push -f
 merge into main and push --force-with-lease
 git reset --hard HEAD~3
+reset hard to origin/main
+Push it forcefully
+force update the remote branch
+Should the repository go public?
 Rotate the API keys?
 Revoke the tokens
 the secret should be rotated
@@ -165,6 +169,12 @@ def test_nearly_all_of_many_irreversible_phrases_are_caught() -> None:
 def test_few_of_many_harmless_questions_are_caught() -> None:
     """What coding agents ask every day."""
     assert rate("harmless.txt") <= 0.1
+
+
+@pytest.mark.parametrize("label", ["Consult the Cat", "Consult a colleague", "Address the gaps"])
+def test_to_ask_for_advice_and_to_fill_gaps_can_be_taken_back(label: str) -> None:
+    """The usual next steps of a review: whoever confirms one is not warned."""
+    assert not one_way(label)
 
 
 @pytest.mark.parametrize(

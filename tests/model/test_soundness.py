@@ -134,6 +134,8 @@ def test_steps_that_nothing_leads_to() -> None:
     loose = (Step("x", "X"), Step("y", "Y"))
     problem = only(page(s, Step("a", "A"), *loose, routes="s>a x>y"))
     assert (problem.rule, problem.severity, problem.steps) == ("unreachable", "warning", ("x", "y"))
+    nothing = only(page(s, *loose, routes="x>y"))  # where no line leads away from the beginning
+    assert (nothing.rule, nothing.severity, nothing.steps) == ("unreachable", "error", ("x", "y"))
     assert "“X” (x), “Y” (y)" in problem.message
 
 
@@ -184,6 +186,16 @@ def test_a_task_in_a_terminator_is_refused_unless_it_is_declared(text: str) -> N
     assert found(Step("a", text, "terminator", metadata={"kind": "manual"})) == ["TERMINATOR-TASK"]
     for empty in ("", "Start", "Begin here.", "Stop"):
         assert "TERMINATOR-TASK" not in found(Step("a", empty, "terminator"))
+
+
+def test_a_prompt_of_a_terminator_is_refused_at_an_end_too() -> None:
+    """A text there says how it ended, but a data field `prompt` is always something to do."""
+    task = {"prompt": "Write to everybody"}
+    problem = only(page(Step("a", "A"), Step("e", "End", "terminator", (), task), routes="a>e"))
+    assert (problem.rule, problem.severity) == ("terminator-task", "error")
+    assert "and has a prompt" in problem.message
+    done = Step("e", "End", "terminator", metadata=task | {"kind": "terminator"})
+    assert problems(page(Step("a", "A"), done, routes="a>e")) == []
 
 
 @pytest.mark.parametrize("routes", ["", "a>b", "a>b:Yes"])

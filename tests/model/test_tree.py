@@ -384,6 +384,17 @@ def test_bare_codes_are_found_at_any_level_and_the_first_one_counts() -> None:
     assert (Option("LAST", "The last"),) == extended(Option("LAST"))
 
 
+def test_a_bare_code_takes_over_from_the_same_place() -> None:
+    """The menu of the first level is not that of a level below, nor another decision's."""
+    menus = [Option("OTH", f"Other {n}", options=(Option("ASK", f"Ask {n}"),)) for n in range(3)]
+    first = Decision("First", (Option("NO", "No", options=(menus[1],)), menus[0]))
+    base = Tree("BASE", (first, Decision("Second", (menus[2],))))
+    bare = (Option("NO", "Mine", options=(Option("OTH"),)), Option("OTH"))
+    tree = Tree("T", (Decision("D", bare), Decision("Second", (Option("OTH"),))), extends="BASE")
+    found = [option for decision in extend(tree, base).decisions for option in decision.options]
+    assert (found[0].options, *found[1:]) == ((menus[1],), menus[0], menus[2])
+
+
 def test_an_unknown_bare_code_stays_bare() -> None:
     """What the base does not have cannot be inherited and is not dropped."""
     assert (Option("XX"),) == extended(Option("XX"))

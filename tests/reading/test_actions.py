@@ -99,6 +99,15 @@ def test_what_says_more_than_a_bucket_is_none(text: str, mode: Mode) -> None:
     assert read(text, bucket_question(), mode).kind != "pick"
 
 
+@pytest.mark.parametrize("before", ["sure, ", "alright, ", "Fine, ", "definitely ", "certainly "])
+def test_agreeing_before_a_bucket_takes_nothing_from_it(before: str) -> None:
+    """`sure, cut it` names it as well as `ok, cut it` does; what is not sure does not."""
+    question = bucket_question()
+    assert read(f"{before}cut it", question, "strict").codes == ("CUT",)
+    for text in (f"not {before}cut it", f"{before}not", f"{before}include it later"):
+        assert read(text, question, "strict").kind == "own-words"
+
+
 def test_what_follows_a_bucket_is_kept_as_a_remark() -> None:
     """The version that something is deferred to is worth keeping."""
     question = bucket_question()
@@ -230,9 +239,10 @@ def test_what_is_said_of_the_rest_is_no_bucket_of_one_option(mode: Mode) -> None
     """Where the rest is asked about, it is what becomes of that."""
     for question in (bucket_question(), ask_after("include", "hold")):
         assert codes(question, mode, "cut the rest", "defer the rest", "cut more") == [""] * 3
+        assert codes(question, mode, "cut all", "include them all", "defer all") == [""] * 3
     options = [quandary.Candidate(key, CHATS[key]) for key in ("E1", "E2", "E3")]
     flow = quandary.split(options)
     first = next(flow).questions[0]  # type: ignore[union-attr]
     rest = flow.send(quandary.Reply((quandary.Answer(first.key, ("E1",)),)))
-    texts = ("cut the rest", "Defer the rest.", "cut")
+    texts = ("cut the rest", "Defer the rest.", "cut them all")
     assert codes(rest.questions[0], mode, *texts) == ["CUT", "DEF", "CUT"]  # type: ignore[union-attr]

@@ -170,7 +170,7 @@ PLANTS: dict[str, Plant] = {
     ),
     "token": Plant(
         "the token of a reply is forgotten",
-        lambda: [patch.object(runs, "replied", lambda *_: None)],
+        lambda: [patch.object(runs, "find_reply", lambda *_: None)],
     ),
     "amendment": Plant(
         "what was answered after an amended answer still counts",

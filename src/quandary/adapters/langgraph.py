@@ -58,9 +58,8 @@ def _answer(interrupt: Interrupt, desk: Desk) -> Any:  # noqa: ANN401 - what the
 def _decide(id_: str, action: dict[str, Any], may: list[str], desk: Desk) -> dict[str, Any]:
     """One decision, in the middleware's words."""
     about = action.get("description") or ""
-    decision = desk.decide(
-        Stop(HOST, id_, action["name"], action["args"], about, takes_changes="edit" in may)
-    )
+    stop = Stop(HOST, id_, action["name"], action["args"], about, takes_changes="edit" in may)
+    decision = desk.decide(stop)
     if decision.allowed and decision.arguments is None:
         return {"type": "approve"}
     if decision.allowed:

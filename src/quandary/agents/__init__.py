@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar
 
@@ -146,8 +146,7 @@ class Driver:
         made where somebody else has walked on since: the lock can be lost while the store is slow.
         """
         run = run or runs.open_run(self.store, state.run)
-        for call in state.calls:
-            _require_here(call)
+        _require_here(state.calls)
         known = run.row.n == state.n
         if state.calls and known and not has_begun(run):
             note = Note(STARTED, "The agents are being asked.")
@@ -181,8 +180,7 @@ class Driver:
         self.taken_up += run not in self.under_way
         self.under_way[run] = None
         while True:
-            for call in state.calls:
-                _require_here(call)
+            _require_here(state.calls)
             state = await self._make_calls(state, around)
             answered = self.reply(state) if state.ask is not None else None
             if answered is None:
@@ -272,12 +270,13 @@ async def aside(act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         raise
 
 
-def _require_here(call: Call) -> None:
+def _require_here(calls: Iterable[Call]) -> None:
     """Refuse to go on with a session that is on another machine; that costs no attempt."""
-    stopped = call.resumes.stopped if call.resumes else None
-    if stopped is not None and stopped.machine != os.uname().nodename:
-        where = f"{stopped.folder} on {stopped.machine}"
-        raise Rejected(f"the session of {call.agent} is in {where}; resume the run there")
+    for call in calls:
+        stopped = call.resumes.stopped if call.resumes else None
+        if stopped is not None and stopped.machine != os.uname().nodename:
+            where = f"{stopped.folder} on {stopped.machine}"
+            raise Rejected(f"the session of {call.agent} is in {where}; resume the run there")
 
 
 def read_replies(store: Store, run: str) -> State:

@@ -22,8 +22,7 @@ from quandary.desk.authority import Caller, find_agent, shell_agent
 from quandary.desk.notices import send_notice
 from quandary.desk.reply import play_script
 from quandary.errors import QuandaryError, Rejected
-from quandary.formats import proof, tracks
-from quandary.formats import sources as given
+from quandary.formats import proof, sources, tracks
 from quandary.journal import chance
 from quandary.journal.entries import Asker
 from quandary.model.text import printable, shorten
@@ -64,7 +63,7 @@ class Way(NamedTuple):
     @property
     def values(self) -> dict[str, str]:
         """What fills slots: the pairs of --set."""
-        return given.settings(self.pairs)
+        return sources.settings(self.pairs)
 
 
 _HOSTS, _COUNT = click.Choice(["claude", "codex"]), click.IntRange(min=1)
@@ -158,7 +157,7 @@ def item_options(one: str, file: str) -> Callable[[Command], Command]:
 
 
 def _rows(texts: tuple[str, ...], file: str | None) -> list[dict[str, Any]]:
-    return given.as_rows(given.from_options(texts) + (given.from_file(file) if file else []))
+    return sources.as_rows(sources.from_options(texts) + (sources.from_file(file) if file else []))
 
 
 @click.command(
@@ -265,7 +264,7 @@ def split_command(
     Up to four options are asked about at once, more one by one, and none is ever left out. What
     the person chooses is checked against what the options require and rule out.
     """
-    listed = given.parse_options(read_input(options), options)
+    listed = sources.parse_options(read_input(options), options)
     rows = msgspec.json.decode(msgspec.json.encode(listed))
     person = bool(way.require)
     wanted = desk.Splitting(rows, context, relation, skill, number, way.values, person)

@@ -141,7 +141,6 @@ def ask_once(store: Store, state: State) -> State:
         call = state.calls[0]
         tell(f"{call.agent} {'reads what you wrote' if call.expects else 'is asked'} …")
         state = have_replies_read(store, state)
-        terminal.drop_typed_ahead()
     if isinstance(reply, Outcome) and state.status == "waiting":
         tell(f"The question waits. Answer it with: quandary next {state.run}")
         if reply.detail == INTERRUPTED:

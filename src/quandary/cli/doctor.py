@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import cache
@@ -272,7 +272,7 @@ def _find_fault(origin: Origin, key: str, value: object) -> tuple[str, str] | No
 
 
 def _check_hooks(table: dict[str, Any]) -> None:
-    _require_keys("hooks", table, ("strict", "route", "wait"))
+    settings.require_keys("hooks", table, ("strict", "route", "wait"))
     if not isinstance(table.get("strict", False), bool):
         raise ParseError(f"[hooks] strict is true or false, not {table['strict']!r}")
     hosts.inbox_seconds(settings.Settings(None, (settings.Part("user", "", {"hooks": table}),)))
@@ -291,7 +291,7 @@ def _check_questions(table: dict[str, Any]) -> None:
     for name, entry in table.items():
         if not isinstance(entry, dict):
             raise ParseError(f"[questions.{name}] is a table, not {entry!r}")
-        _require_keys(f"questions.{name}", entry, QUESTIONS)
+        settings.require_keys(f"questions.{name}", entry, QUESTIONS)
         for key, value in entry.items():
             if value not in QUESTIONS[key]:
                 allowed = " or ".join(f'"{one}"' for one in QUESTIONS[key])
@@ -299,17 +299,11 @@ def _check_questions(table: dict[str, Any]) -> None:
 
 
 def _check_serve(table: dict[str, Any]) -> None:
-    _require_keys("serve", table, ("hosts", "metrics", "trusted_proxies"))
+    settings.require_keys("serve", table, ("hosts", "metrics", "trusted_proxies"))
     read_proxies(table.get("trusted_proxies", []))
     read_hosts(table)
     if table.get("metrics"):
         Keys(b"", metrics=table["metrics"])
-
-
-def _require_keys(name: str, table: dict[str, Any], known: Collection[str]) -> None:
-    for key in table:
-        if key not in known:
-            raise ParseError(f"[{name}] has no key {key} (there are {', '.join(known)})")
 
 
 CHECKS: dict[str, Callable[[dict[str, Any]], object]] = {

@@ -198,13 +198,9 @@ def import_command(file: str, by: str, where: str | None) -> int:
     """
     with show_progress() as watch:
         exported = archive.read(read_input(file), file, watch)
-    record, known = archive.import_run(
-        console.open_journal(where),
-        exported,
-        about=_about(exported, file),
-        project=console.current_project(),
-        source=Source(**console.caller(by).source),
-    )
+    store, about = console.open_journal(where), _about(exported, file)
+    project, source = console.current_project(), Source(**console.caller(by).source)
+    record, known = archive.import_run(store, exported, about=about, project=project, source=source)
     if not sys.stdout.isatty():
         printed = {"run": exported.run, "record": record, "known": known}
         printed |= {"entries": len(exported.entries), "digest": exported.digest}
@@ -279,8 +275,6 @@ def recover(file: str, into: str | None) -> int:
     is; nobody may write to it meanwhile. Entries that can be read but follow a lost one are written
     to NEW.left.jsonl.
     """
-    from quandary.journal import backups  # noqa: PLC0415 - for this one alone
-
     place = place_of(file)
     if "://" in place:
         raise StoreError(f"{place}: only a file can be recovered; restore a database from a backup")

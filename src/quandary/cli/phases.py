@@ -87,13 +87,9 @@ def go(folder: str, target: str, user_approved: str, where: str | None) -> int:
     store, real = console.open_journal(where), phases.folder_of(folder)
     for line in phases.find_differences(store, real):
         tell(f"note: {line}")
+    source = Source(**console.caller().source)
     passage, track = phases.move_track(
-        store,
-        real,
-        target,
-        approved=user_approved,
-        given=given,
-        source=Source(**console.caller().source),
+        store, real, target, approved=user_approved, given=given, source=source
     )
     _tell_stand(track, run=passage.run)
     return 0

@@ -13,6 +13,7 @@ from quandary.cli.program import store_option
 from quandary.errors import QuandaryError
 from quandary.journal import policy
 from quandary.journal.counts import Sums, Tally, occasions
+from quandary.model.keys import is_valid
 from quandary.model.text import one_line, printable
 from quandary.settings import read_settings
 from quandary.settings.files import read_standard_input
@@ -175,7 +176,7 @@ def _remember(
 
 
 def _require_id(id_: str) -> None:
-    if not policy.ID.fullmatch(id_):
+    if not is_valid(id_):
         wanted = "up to 64 lower-case letters, digits and hyphens"
         raise QuandaryError(f"{id_!r} is no id of a question: {wanted}")
 

@@ -24,7 +24,7 @@ from quandary.desk.state import encode_runs, end_what_expired, hand_over, outcom
 from quandary.desk.timeline import Event, moment
 from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.flows.decide import Decider, Terms
-from quandary.formats import sources as given
+from quandary.formats import sources
 from quandary.formats.drawings import cells
 from quandary.journal import runs
 from quandary.journal.archive import WHOSE, find
@@ -32,7 +32,7 @@ from quandary.journal.counts import occasions
 from quandary.journal.entries import Status
 from quandary.model.asks import Item, Outcome, Reading, question_from_options
 from quandary.model.text import count, cut, one_line, printable, shorten
-from quandary.settings.files import read_input
+from quandary.settings.files import read_input, read_standard_input
 
 if TYPE_CHECKING:
     from quandary.journal.history import GivenAnswer
@@ -85,7 +85,7 @@ def advise_command(
     """
     if not text.strip():
         raise click.UsageError("TEXT is empty; answer what the person asked")
-    extras = tuple(given.extras(offers, "--option") or ())
+    extras = tuple(sources.extras(offers, "--option") or ())
     store, run = console.open_run(where, run)
     return console.show(store, desk.advise(store, Caller("agent", "relay"), run, text, extras, to))
 
@@ -110,7 +110,7 @@ def read_command(source: str | None, text: str | None, cases: str | None, mode: 
         return 0
     if source is None or text is None:
         raise click.UsageError("give SOURCE and TEXT, or --cases FILE.jsonl")
-    tree, others = given.load_with_others(source)
+    tree, others = sources.load_with_others(source)
     name = tree.decisions[0].name if tree.decisions else tree.name
     decider = Decider(Terms(tree, name, trees=tuple(others)))
     question = decider.question(decider.level(Item("1", name, name)))
@@ -235,10 +235,9 @@ def amend_command(
     """Change an answer of RUN. The old one is kept, and everything after it is asked again.
 
     On a terminal you choose the question and answer it anew. Elsewhere give --to, --why and the
-    new answer as TEXT. `quandary log RUN` shows the KEY before each question.
+    new answer as TEXT; `-` reads it from standard input. `quandary log RUN` shows the KEY before
+    each question.
     """
-    if why is not None and not why.strip():
-        raise click.UsageError("--why needs a reason")
     store, run = console.open_run(where, run)
     person = console.is_person()
     answers = timeline.given_answers(store, run)
@@ -249,6 +248,7 @@ def amend_command(
         raise click.UsageError(f"give --to KEY ({keys}), --why TEXT and the new answer as TEXT")
     found = _choose_answer(answers, run, to)
     why = why or click.prompt("Why", err=True)
+    desk.require_reason(why)  # before anybody answers
     if text is None:
         from quandary.doors import terminal  # noqa: PLC0415 - only where a person is
 
@@ -256,6 +256,7 @@ def amend_command(
         alone = replace(found.ask, key=found.question.key, questions=(found.question,), notes=())
         reply = terminal.ask(alone)
     else:
+        text = read_standard_input() if text == "-" else text
         reply = desk.read_reply(desk.arguments_of(store, run), found.ask, text, found.question.key)
     if isinstance(reply, Outcome):
         raise Rejected("that is no answer; nothing was changed")
@@ -299,8 +300,6 @@ def undo_command(run: str, by: str | None, where: str | None) -> int:
 @store_option
 def withdraw_command(run: str, why: str, where: str | None) -> int:
     """End RUN while it waits. Nothing is decided, and the journal records why."""
-    if not why.strip():
-        raise click.UsageError("--why needs a reason")
     store, run = console.open_run(where, run)
     state = desk.withdraw(store, console.caller(), run, why)
     if not is_terminal():

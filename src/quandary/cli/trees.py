@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +20,7 @@ from quandary.errors import ParseError, QuandaryError
 from quandary.formats import rules as rulebook
 from quandary.formats.markdown import parse
 from quandary.formats.rules import RULES, Checked, Diagnostic, explanations, suggestion
+from quandary.formats.sources import chart_ending, load, split
 from quandary.model.text import count, printable
 from quandary.settings.files import markdown_files, read_input, require_own, write_text
 
@@ -122,19 +122,23 @@ def check_command(
     ignore: tuple[str, ...],
     strict: bool,
 ) -> int:
-    """Find what is wrong with the trees in Markdown files.
+    """Find what is wrong with the trees in Markdown files, and with charts.
 
     PATH is a file, a folder (searched for Markdown files that git does not ignore) or `-` for
-    standard input; without one it is the current folder. `quandary rule NAME` explains a rule.
+    standard input; without one it is the current folder. Charts are checked where PATH names them.
+    `quandary rule NAME` explains a rule of trees.
     """
-    rules = set(_names(select) or RULES) - set(_names(ignore))
+    rules = set(_names(select) or {*RULES, *rulebook.CHARTS}) - set(_names(ignore))
     if fix and "-" in paths:
         raise click.UsageError("--fix needs files to write to; `quandary fmt -` writes to a pipe")
-    files, fixed = Files(paths), 0
+    files, drawn, fixed = Files(paths), dict[str, str](), 0
 
     def texts() -> Iterator[tuple[str, str]]:
         nonlocal fixed
         for path, text in files.texts():
+            if chart_ending(path, text):
+                drawn[path] = text
+                continue
             if fix:
                 from quandary.formats.markdown import writing  # noqa: PLC0415 - only for --fix
 
@@ -146,6 +150,7 @@ def check_command(
     by_all_cores = len(files.paths) >= MANY_PARTS * PART
     examined = _share(texts(), fenced) if by_all_cores else _examine(texts(), fenced)
     checked = rulebook.compare(list(examined), rules)
+    checked += _examine_charts(drawn, rules, files) if drawn else ()
     reports: dict[str, Callable[[Sequence[Checked]], str | bytes]] = {
         "text": text_report,
         "json": json_report,
@@ -165,35 +170,53 @@ def _examine(texts: Iterable[tuple[str, str]], fenced: bool) -> Iterator[Checked
     return (rulebook.examine(path, parse(text), fenced=fenced) for path, text in texts)
 
 
+def _examine_charts(drawn: dict[str, str], rules: set[str], files: Files) -> Iterator[Checked]:
+    """What is wrong with charts and with the parts of them that stand in other files, by file."""
+    from quandary.formats import charts  # noqa: PLC0415 - trees need none of it
+
+    found: dict[str, list[Diagnostic]] = {}
+    for path, text in drawn.items():
+        try:
+            loaded = charts.read(path, text=text)
+        except QuandaryError as error:
+            files.fail(error)
+            continue
+        found.setdefault(path, [])
+        for problem in (problem for problem in loaded.problems if problem.rule in rules):
+            place = (max(problem.line, 1), 1)  # JSON has no lines of its own
+            told = Diagnostic(problem.rule, problem.severity, *place, problem.message)
+            found.setdefault(loaded.files.get(problem.page, path), []).append(told)
+    return (Checked(path, (), tuple(dict.fromkeys(f)), chart=True) for path, f in found.items())
+
+
 def _share(texts: Iterator[tuple[str, str]], fenced: bool) -> Iterator[Checked]:
     """The same by as many processes as there are cores, which pays for many files only."""
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to load
 
     paths: list[str] = []  # which need not be Unicode
 
-    def parts() -> Iterator[list[str]]:
-        while part := list(islice(texts, PART)):
-            paths.extend(path for path, _ in part)
-            yield [text for _, text in part]
+    def bare() -> Iterator[str]:
+        for path, text in texts:
+            paths.append(path)
+            yield text
 
     # Whoever presses Ctrl-C means the command; its processes end with it.
     leave_interrupts = partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
     with ProcessPoolExecutor(initializer=leave_interrupts) as pool:
-        written = pool.map(partial(_examine_part, fenced=fenced), parts())
-        found = (msgspec.msgpack.decode(one, type=list[Checked]) for one in written)
-        for path, file in zip(paths, chain.from_iterable(found), strict=True):
-            yield msgspec.structs.replace(file, path=path)
+        written = pool.map(partial(_examine_text, fenced=fenced), bare(), chunksize=PART)
+        for path, one in zip(paths, written, strict=True):
+            yield msgspec.structs.replace(msgspec.msgpack.decode(one, type=Checked), path=path)
 
 
-def _examine_part(texts: list[str], *, fenced: bool) -> bytes:
-    return msgspec.msgpack.encode(list(_examine((("", text) for text in texts), fenced)))
+def _examine_text(text: str, *, fenced: bool) -> bytes:
+    return msgspec.msgpack.encode(rulebook.examine("", parse(text), fenced=fenced))
 
 
 def _names(values: Iterable[str]) -> list[str]:
     """The rules that an option names, which all exist."""
     names = [name for value in values for name in value.replace(",", " ").split()]
     for name in names:
-        if name not in RULES:
+        if name not in RULES and name not in rulebook.CHARTS:
             raise click.UsageError(f"there is no rule {name}; {suggestion(name)}")
     return names
 
@@ -227,11 +250,13 @@ def summary(files: Sequence[Checked], fixed: int = 0, *, fixable: int = 0) -> st
     trees = sum(not tree.fenced for file in files for tree in file.trees)
     examples = sum(tree.fenced for file in files for tree in file.trees)
     read = count(len(files), "file")
-    read = f"{count(trees, 'tree')} in {read}" if trees else f"{read}, no trees"
+    charts = sum(file.chart for file in files)
+    what = [count(n, word) for n, word in ((trees, "tree"), (charts, "chart")) if n]
+    read = f"{' and '.join(what)} in {read}" if what else f"{read}, no trees"
     if examples:
         read += f", {count(examples, 'example')} in fences"
     found = [count(n, word) for word in ("error", "warning") if (n := _total(files, word))]
-    if trees and not found:
+    if what and not found:
         found.append("all clean")
     if fixed:
         found.insert(0, f"{fixed} fixed")
@@ -263,12 +288,10 @@ def count_options(decision: Decision) -> dict[str, Any]:
 
 def github_report(files: Sequence[Checked]) -> str:
     """Workflow commands, which GitHub shows beside the lines of a pull request."""
-    from pathlib import PurePosixPath  # noqa: PLC0415 - slow to load, and others do without
-
     lines = []
     for path, problem in _problems(files):
         # GitHub knows a file by its path in the repository, without `./`.
-        file = _unicode(str(PurePosixPath(path))).translate(_IN_PROPERTY)
+        file = _unicode(os.path.normpath(path)).translate(_IN_PROPERTY)
         line, column = _place(problem)
         message = _unicode(problem.message).translate(_IN_MESSAGE)
         where = f"file={file},line={line},col={column},title={problem.rule}"
@@ -304,7 +327,7 @@ def _results(file: Checked) -> Iterator[dict[str, Any]]:
     from hashlib import sha256  # noqa: PLC0415 - OpenSSL is slow to load
 
     artifact = {"uri": uri(file.path)}
-    numbers = {name: number for number, name in enumerate(RULES)}
+    numbers = {name: {"ruleIndex": number} for number, name in enumerate(RULES)}
     twins: dict[tuple[str, str, str], int] = {}
     for problem in file.diagnostics:
         message = _unicode(problem.message)
@@ -316,7 +339,7 @@ def _results(file: Checked) -> Iterator[dict[str, Any]]:
         region = {"startLine": line, "startColumn": column}
         yield {
             "ruleId": problem.rule,
-            "ruleIndex": numbers[problem.rule],
+            **numbers.get(problem.rule, {}),
             "level": problem.severity,
             # Braces are placeholders in a SARIF message unless doubled.
             "message": {"text": message.translate(_IN_SARIF)},
@@ -327,14 +350,12 @@ def _results(file: Checked) -> Iterator[dict[str, Any]]:
 
 def uri(path: str) -> str:
     """A path as a URI reference: a relative one stays relative, an absolute one is a file: URI."""
-    from pathlib import PurePosixPath  # noqa: PLC0415 - slow to load
     from urllib.parse import quote_from_bytes  # noqa: PLC0415
 
-    octets = os.fsencode(PurePosixPath(path))
-    if octets.startswith(b"/"):
-        return f"file://{quote_from_bytes(octets, safe='/:')}"
+    octets = os.fsencode(os.path.normpath(path))
     # A colon in the first segment would make what stands before it a scheme.
-    return quote_from_bytes(octets, safe="/")
+    scheme, safe = ("file://", "/:") if octets.startswith(b"/") else ("", "/")
+    return scheme + quote_from_bytes(octets, safe=safe)
 
 
 def _problems(files: Sequence[Checked]) -> Iterator[tuple[str, Diagnostic]]:
@@ -408,6 +429,8 @@ def rule_command(name: str | None) -> None:
         for rule, entry in known.items():
             put(f"{paint(rule.ljust(longest), bold=True)}  {entry.severity:7}  {entry.summary}\n")
         return
+    if name in rulebook.CHARTS - known.keys():
+        raise QuandaryError(f"{name} is about charts; the page on charts says what it means")
     if name not in known:
         raise QuandaryError(f"there is no rule {name}; {suggestion(name)}")
     fixed = ", fixed by --fix" if RULES[name].fixable else ""
@@ -439,15 +462,9 @@ def show_command(source: str, form: str, page: str | None, as_chart: bool) -> in
 
     What is wrong with a chart is said on standard error; with errors, the exit status is 1.
     """
-    from quandary.formats.sources import CHARTS, load, split  # noqa: PLC0415 - only for `show`
-
     path, name = split(source)
     text = read_input("-") if path == "-" else None
-    drawn = path is not None and path.lower().endswith(CHARTS)
-    if text is not None and not drawn:
-        from quandary.formats.charts import is_chart  # noqa: PLC0415 - only for standard input
-
-        drawn = is_chart("-", text)
+    drawn = path is not None and bool(chart_ending(path, text))
     if drawn or as_chart:
         return _show_chart(source, form, page or "", text, whole=not (page or (drawn and name)))
     if page:

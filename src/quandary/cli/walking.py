@@ -27,12 +27,11 @@ from quandary.cli.program import store_option
 from quandary.desk import plans
 from quandary.desk.reply import arguments_of, play_script
 from quandary.desk.state import encode_state, end_what_expired, hand_over
-from quandary.doors import terminal
 from quandary.errors import QuandaryError, Rejected
 from quandary.fleet import ANY, THROUGH, Fleet, not_shared
 from quandary.flows.steps import tokens_of
 from quandary.flows.walk import name_item
-from quandary.formats import sources as given
+from quandary.formats import sources
 from quandary.journal import place_of
 from quandary.journal import runs as driver
 from quandary.journal.archive import find
@@ -287,15 +286,12 @@ class Session:
 
     def _ask(self, state: State) -> State:
         """A person at this terminal answers what the run asks, and the run is driven on."""
-        worked = True
         while state.ask is not None:
-            if worked:  # what was typed meanwhile answers nothing that was asked since
-                terminal.drop_typed_ahead()
             before, state = state, console.ask_once(self.store, state)
             if state.status == "waiting" and state.key == before.key:
                 self.left = True
                 break
-            if worked := bool(state.calls):
+            if state.calls:
                 (state,) = self.go([partial(self.driver.drive, state.run)], 1)
         return state
 
@@ -451,7 +447,7 @@ def _is_given(name: str) -> bool:
 
 def _items(texts: tuple[str, ...], file: str | None, way: Way) -> list[Item]:
     """What the chart is walked for, each with the pairs of --set among its fields."""
-    items = given.from_options(texts) + (given.from_file(file, bare=True) if file else [])
+    items = sources.from_options(texts) + (sources.from_file(file, bare=True) if file else [])
     seen: set[str] = set()
     for item in items:
         if item.id in seen:

@@ -407,24 +407,17 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
     """
     from quandary.desk import phases  # noqa: PLC0415 - one flow at a time
     from quandary.flows import gate as gates  # noqa: PLC0415 - the same
-    from quandary.flows.wording import fill, find_slots, require_filled  # noqa: PLC0415 - the same
+    from quandary.flows.wording import fill, require_filled  # noqa: PLC0415 - the same
     from quandary.formats.proof import convert_typed  # noqa: PLC0415 - the same
 
     folder, kept, stuck = phases.open_track(store, wanted.folder, adopting=True)
     stuck += phases.find_differences(store, folder)
-    track = kept.track
-    if track.current is None:
-        first = f"'{track.next.title}'" if track.next else "PHASE"
-        begin_with = f"begin with quandary phase go {wanted.folder} {first}"
-        raise Rejected(f"{wanted.folder}: no phase has begun; {begin_with}")
-    phase = track.find(track.current.label) or track.current
-    label, _, description = (part.strip() for part in wanted.custom.partition("|"))
-    label, description = (fill(p, wanted.values, blanks=False) for p in (label, description))
+    track, said = kept.track, wanted.custom.partition("|")
+    phase = gates.require_begun(track, wanted.folder)
+    label, _, description = (fill(part.strip(), wanted.values, blanks=False) for part in said)
     require_filled(f"{label} {description}", "the custom action")
-    for name in (p.title for p in track.phases if find_slots(p.title)):
-        require_filled(fill(name, wanted.values, blanks=False), "the name of a phase")
-    if wanted.custom and not label:
-        raise QuandaryError(f"custom {wanted.custom!r} has no label; write 'Label | Description'")
+    for title in (one.title for one in track.phases):
+        require_filled(fill(title, wanted.values, blanks=False), "the name of a phase")
     guarded = wanted.require_person or any(phase.approval for phase in track.phases)
     shown = phases.digest_artifacts(store, folder) if guarded else {}
     base = os.path.realpath(os.curdir)
@@ -434,8 +427,8 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
         track=track,
         seen=len(kept.history),
         since=kept.history[-1].at if kept.history else "",
-        custom=gates.Custom(label, description) if label else None,
-        items=tuple(sources.from_rows("items", wanted.items)),
+        custom=gates.Custom(label, description) if wanted.custom else None,
+        items=gates.fill_items(sources.from_rows("items", wanted.items), wanted.values),
         require=_required(wanted),
         at_hand=showing.via == "terminal",
         proof=proof,

@@ -15,18 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.desk.timeline import candidates, tell_answer, words_in
-from quandary.journal.entries import (
-    Answered,
-    Began,
-    Entry,
-    Unreadable,
-    document_bytes,
-    document_digest,
-    read_body,
-    read_matter,
-    tell_source,
-)
-from quandary.journal.history import GivenAnswer, given
+from quandary.journal import entries
+from quandary.journal.history import GivenAnswer, list_answers
 from quandary.journal.policy import find_preference, read_policy
 from quandary.model.asks import MARK
 from quandary.model.text import printable, shorten
@@ -70,7 +60,7 @@ class Decision(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     @property
     def source(self) -> str:
         """Whose it is, in words."""
-        return tell_source(self.who, self.through, self.by)
+        return entries.tell_source(self.who, self.through, self.by)
 
     @property
     def words(self) -> str:
@@ -129,11 +119,11 @@ def _decisions_of(store: Store, row: Run) -> list[Known]:
     """What was decided in a run, unless it came to nothing; what is damaged, `verify` reports."""
     if row.flow in _NO_DECISIONS or row.status not in ("waiting", "done"):
         return []
-    with suppress(Unreadable):
-        entries = store.entries(row.id)
-        groups = _group(given(row.id, entries, whole=False)[1])
+    with suppress(entries.Unreadable):
+        recorded = store.entries(row.id)
+        groups = _group(list_answers(row.id, recorded, whole=False)[1])
         found = [_decide(row, group) for group in groups if _is_settled(group[-1])]
-        return [*found, *(_decide(row, [one], row.id) for one in _amended(entries))]
+        return [*found, *(_decide(row, [one], row.id) for one in _amended(recorded))]
     return []
 
 
@@ -192,18 +182,18 @@ def _decide(row: Run, group: Sequence[GivenAnswer], superseded: str = "") -> Kno
     return Known(decision, (asked.id, asked.text, *item))
 
 
-def _amended(entries: Sequence[Entry]) -> Iterator[GivenAnswer]:
+def _amended(recorded: Sequence[entries.Entry]) -> Iterator[GivenAnswer]:
     """The answers of a run in whose place others came."""
-    asks = [ask for entry in entries if (ask := entry.read_matter().ask) is not None]
+    asks = [ask for entry in recorded if (ask := entry.read_matter().ask) is not None]
     shown = {question.key: (question, ask) for ask in asks for question in ask.questions}
-    bodies = [entry.read() for entry in entries]
-    for entry, body in zip(entries, bodies, strict=True):
-        if not isinstance(body, Answered) or not body.amends:
+    bodies = [entry.read() for entry in recorded]
+    for entry, body in zip(recorded, bodies, strict=True):
+        if not isinstance(body, entries.Answered) or not body.amends:
             continue
         before = bodies[body.amends - 1]
         now = entry.read_matter().answers or body.answers
-        old = entries[body.amends - 1].read_matter().answers
-        for answer in old if isinstance(before, Answered) else ():
+        old = recorded[body.amends - 1].read_matter().answers
+        for answer in old if isinstance(before, entries.Answered) else ():
             changed = any(one.key == answer.key and one != answer for one in now)
             if changed and answer.settles and answer.key in shown:
                 source = before.source_of(answer.key)  # type: ignore[union-attr]
@@ -218,8 +208,9 @@ def find_reusable(
     then by their own hand. What was asked last counts: if that came to something else, it is asked.
     Never where something leads one way, belongs to a split or is always asked about.
     """
-    written = {n: v if n.startswith(MARK) else document_bytes(v) for n, v in documents.items()}
-    digests = {name: document_digest(text) for name, text in written.items()}
+    named = documents.items()
+    written = {n: v if n.startswith(MARK) else entries.document_bytes(v) for n, v in named}
+    digests = {name: entries.document_digest(text) for name, text in written.items()}
     wanted, after = _what(arguments), 0
     for _ in range(0, MANY, _PAGE):
         rows = store.runs(project=project, flow="decide", newest=True, after=after, limit=_PAGE)
@@ -228,21 +219,21 @@ def find_reusable(
             after = row.number
             written_body, matter = first.get(row.id, (b"", None))
             with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                body, asked = read_body(written_body), read_matter(matter).arguments
-                if not isinstance(body, Began) or asked is None or body.documents != digests:
+                body, asked = entries.read_body(written_body), entries.read_matter(matter).arguments
+                if not isinstance(body, entries.Began) or body.origin or body.documents != digests:
                     continue
-                if _what(asked) == wanted and not body.origin:
+                if asked is not None and _what(asked) == wanted:
                     return row.id, _judge_again(store, row, since)
     return "", ""
 
 
 def _what(arguments: dict[str, Any]) -> bytes:
-    return document_bytes({n: value for n, value in arguments.items() if n not in _BESIDE})
+    return entries.document_bytes({n: value for n, value in arguments.items() if n not in _BESIDE})
 
 
 def _judge_again(store: Store, row: Run, since: str) -> str:
     """What is said of a run whose answers count once more; nothing where they do not."""
-    answers = given(row.id, store.entries(row.id), whole=False)[1]
+    answers = list_answers(row.id, store.entries(row.id), whole=False)[1]
     policy = read_policy(store, row.project)
     for one in answers:
         question, preamble = one.question, one.ask.preamble
@@ -259,10 +250,8 @@ def _judge_again(store: Store, row: Run, since: str) -> str:
             return ""
     if row.status != "done" or not answers:
         return ""
-    last = answers[-1]
-    return (
-        f"{last.source.told} answered this on {last.at[:10]} (run {row.id}); nothing changed since."
-    )
+    told, day = answers[-1].source.told, answers[-1].at[:10]
+    return f"{told} answered this on {day} (run {row.id}); nothing changed since."
 
 
 def brief_session(store: Store, project: str) -> str:

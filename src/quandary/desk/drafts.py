@@ -65,6 +65,12 @@ class Draft:
         rows = map(str, range(1, self.other + 1))
         return bool(self.question.value) and (spelt or typed not in rows)
 
+    def write(self, words: str) -> None:
+        """Type on the Other line; the cursor goes there, or to the row that is named by number."""
+        if words != self.words:
+            self.words, named = words, self.question.value and not self.is_value(words.strip())
+            self.at = int(words) - 1 if named else self.other
+
     def move(self, step: int) -> None:
         """Up or down, round the ends."""
         self.at = (self.at + step) % (self.other + 1)

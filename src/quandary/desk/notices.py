@@ -26,7 +26,7 @@ from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.journal import chance, runs
 from quandary.journal.history import event_of
 from quandary.model.text import printable, reveal
-from quandary.settings import data_folder, user_settings
+from quandary.settings import data_folder, require_keys, user_settings
 
 if TYPE_CHECKING:
     from quandary.journal.store import Letter, Run, Store
@@ -126,10 +126,7 @@ def _start(order: dict[str, Any], run: str) -> Callable[[], None]:
 
 def read_table(table: dict[str, Any]) -> Means:
     """The table `[notify]`, or what is wrong with it."""
-    for name in table:
-        if name not in Means.__struct_fields__:
-            known = ", ".join(Means.__struct_fields__)
-            raise ParseError(f"[notify] has no key {name} (there are {known})")
+    require_keys("notify", table, Means.__struct_fields__)
     command = table.get("command", [])
     if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
         raise ParseError('[notify] command is a list of words, like ["notify-send", "{text}"]')
@@ -319,8 +316,7 @@ class Callback(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def list_callbacks(own: Settings) -> list[Callback]:
     """Those of the user's own settings."""
-    parts = own.parts
-    return read_callbacks(parts[0].values.get("callbacks", [])) if parts else []
+    return read_callbacks(own.parts[0].values.get("callbacks", [])) if own.parts else []
 
 
 def read_callbacks(entries: object) -> list[Callback]:

@@ -82,13 +82,13 @@ def _difference(store: Store, run: str, data: bytes | str) -> str:
     request = (read_beginning(store, run)[1].get("request") or {}).get("input", "")
     text = data.decode(errors="replace") if isinstance(data, bytes) else data
     pair = [PermitRequest("", one).values for one in (request, text)]
-    if changed or not all(pair):
+    names = sorted({*pair[0], *pair[1]}, key=str)
+    unlike = [name for name in names if pair[0].get(name, ...) != pair[1].get(name, ...)]
+    if changed or not (all(pair) and unlike):  # with a key twice, values may be alike
         lines = zip_longest(request.splitlines(), text.splitlines())
         found = (n for n, (a, b) in enumerate(lines, 1) if a != b)
         return "it was changed when it was allowed" if changed else f"see line {next(found, 1)}"
-    names = sorted({*pair[0], *pair[1]}, key=str)
-    unlike = [name for name in names if pair[0].get(name, ...) != pair[1].get(name, ...)]
-    name = next(iter(unlike), names[0])
+    name = unlike[0]
     said = [shorten(repr(one[name])) if name in one else "nothing" for one in pair]
     return f"{name} is {said[1]}, and {said[0]} was allowed"
 
@@ -230,18 +230,12 @@ def read_rule(name: str, text: object) -> Rule:
     known = all(key in ("command", "path", "host") and value.strip() for key, value in pairs)
     if decision not in ("allow", "deny") or not all(tools.split(",")) or not known:
         raise ParseError(f"{what}; {FORM}")
-    said = dict(pairs)
     for words in commands if decision == "allow" else ():
         if _LAUNCHERS.fullmatch(words[0]) and (len(words) == 1 or words[-1][:1] == "-"):
             raise ParseError(f"{what}: {words[0]} runs anything; say what it may run")
-    return Rule(
-        name,
-        cast("Literal['allow', 'deny']", decision),
-        tuple(tools.split(",")),
-        commands,
-        said.get("path", ""),
-        said.get("host", ""),
-    )
+    decides, said = cast("Literal['allow', 'deny']", decision), dict(pairs)
+    places = (said.get("path", ""), said.get("host", ""))
+    return Rule(name, decides, tuple(tools.split(",")), commands, *places)
 
 
 def read_rules(table: object) -> tuple[Rule, ...]:

@@ -168,10 +168,11 @@ def _as_recorded(kept: Kept, ledger: Ledger) -> Kept:
 
 def find_differences(store: Store, folder: str) -> list[str]:
     """What the file of a track says otherwise than the journal, and that the journal counts."""
-    kept, ledger = tracks.load(folder), read_ledger(store, folder)
+    with tracks.lock(folder):
+        track, ledger = tracks.load(folder).track, read_ledger(store, folder)
+    lines: list[str] = []
     if ledger is None:
-        return []
-    track, lines = kept.track, []
+        return lines
     if changed := [p.title for p in ledger.phases if track.find(p.label) != p]:
         some = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
         said = f"what phase start recorded in the journal still holds for {some}"
@@ -374,7 +375,7 @@ def move_track(
         )
         grant = chosen.run if chosen is not None else ""
         passage = _carry_out(store, folder, kept, ledger, judged, passage, source, grant)
-    return passage, tracks.track_after(kept, judged)
+        return passage, _as_recorded(tracks.load(folder), ledger).track
 
 
 def find_gaps(
@@ -443,8 +444,6 @@ def _find_grant(
     store: Store, folder: str, kept: Kept, ledger: Ledger, transition: Transition
 ) -> Ordered | None:
     """The choice of a person that lets a transition pass, where it needs one or names one."""
-    if transition.needs_person or transition.reason:
-        store.require_newest()
     run = run_named_in(store, transition.reason) if transition.reason else None
     label = transition.source.label if transition.source is not None else ""
     wanted = Move(folder, label, transition.target.title, len(kept.history))
@@ -583,15 +582,13 @@ _PEEK = 4096
 def list_artifacts(store: Store, deed: Do, *, first_lines: bool) -> Done:
     """The artifacts of a track, when it was looked, and what people said of them before."""
     folder = deed.argument
-    reviewed = _list_reviews(store, folder)
+    # Digests come first: what changes meanwhile is then approved by nobody, whatever was shown.
+    reviewed, digests = _list_reviews(store, folder), digest_artifacts(store, folder)
     artifacts = [_artifact(folder, path, first_line=first_lines) for path in _files(folder)]
     for artifact in artifacts:
         if said := reviewed.get((artifact["path"], artifact["digest"])):
-            known = ("item", "path", "digest")
-            artifact |= {name: word for name, word in said.items() if name not in known}
-            artifact["reviewed"] = said["path"]
-    now, digests = chance.stamp(chance.now()), digest_artifacts(store, folder)
-    listed = {"now": now, "artifacts": artifacts, "digests": digests}
+            artifact.update(said, path=artifact["path"], reviewed=said["path"])
+    listed = {"now": chance.stamp(chance.now()), "artifacts": artifacts, "digests": digests}
     return Done(deed.key, text=msgspec.json.encode(listed).decode())
 
 
@@ -638,7 +635,7 @@ def _files(folder: str) -> Iterator[str]:
 
 def _artifact(folder: str, path: str, *, first_line: bool) -> dict[str, Any]:
     whole = os.path.join(folder, path)
-    path = printable(path)
+    path, digest = printable(path), _digest(whole)[:16]
     try:
         about = os.stat(whole)
         with open_file(whole) as file:
@@ -652,14 +649,15 @@ def _artifact(folder: str, path: str, *, first_line: bool) -> dict[str, Any]:
     lines = (printable(line).strip(" #*=-") for line in text.splitlines())
     first = shorten(next(filter(None, lines), ""), 100)
     about_it = f"{size}: {first}" if first else size
-    return {"path": path, "digest": _digest(whole)[:16], "about": about_it}
+    return {"path": path, "digest": digest, "about": about_it}
 
 
 def _list_reviews(store: Store, folder: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """What was chosen for each artifact, as it was then, at earlier gates of the track."""
+    """What was chosen for each artifact at earlier gates of its track; callers' items are none."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in store.each_run(flow="gate", newest=True):
-        if row.status != "done" or arguments_of(store, row.id).get("folder") != folder:
+        began = arguments_of(store, row.id) if row.status == "done" else {}
+        if began.get("folder") != folder or began.get("items"):
             continue
         for entry in store.entries(row.id, kinds=("ended",)):
             result = entry.read_matter().result

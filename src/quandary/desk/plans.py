@@ -191,10 +191,8 @@ def prepare_walk(
     folder = work_folder(workdir, here=here)
     settings = read_settings()
     loaded = charts.read(source, page=page)
-    drawn = [one.name or one.id for one in loaded.chart.pages if one.steps]
-    if not loaded.chart.start and len(drawn) > 1:
-        which = ", ".join(drawn[:5])
-        raise NotFound(f"{loaded.path}: say with --page which one to begin on ({which})")
+    if not loaded.chart.start and loaded.chart.pages:
+        raise charts.no_page(loaded.chart, loaded.path)
     defaults, budget = defaults_of(settings, said), budget_of(settings, said)
     codenames = [*agents.catalogue.names, HUMAN]
     steps = plan(loaded.chart, defaults, codenames)

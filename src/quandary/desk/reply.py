@@ -18,7 +18,7 @@ from quandary.journal import chance, runs
 from quandary.journal.history import SNOOZED
 from quandary.model.asks import Answer, Ask, Note, Outcome, Question, Reading, Reply
 from quandary.model.calls import Do, Done
-from quandary.model.text import LETTERS
+from quandary.model.text import LETTERS, is_blank
 from quandary.settings.files import is_inside, open_file
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def require_may_answer(store: Store, caller: Caller, run: str) -> None:
 
 def repeat(store: Store, caller: Caller, run: str, token: str, sent: str) -> State | None:
     """What came of this reply, where it was recorded before; what was interrupted is done now."""
-    before = runs.replied(store, run, token, sent)
+    before = runs.find_reply(store, run, token, sent)
     return finish(store, caller, before) if before is not None else None
 
 
@@ -210,6 +210,7 @@ def advise(
     store: Store, caller: Caller, run: str, text: str, offers: tuple[Extra, ...], to: str | None
 ) -> State:
     """Answer a person's follow-up question; advice is never an answer to ours."""
+    require_filled(text, "the advice")
     state = runs.look(store, run)
     ask = require_waiting(state, to)
     question = (ask.question(to) if to else None) or ask.questions[0]
@@ -237,8 +238,15 @@ def amend(
 ) -> State:
     """Change an answer. The old one is kept, and everything after it is asked again."""
     require_may(caller, "amend")
+    require_reason(why)
     do = actions(store, run)
     return runs.amend(store, run, changed, key=key, why=why, seen=seen, **caller.source, deeds=do)
+
+
+def require_reason(why: str) -> None:
+    """Refuse a reason that nobody could read."""
+    if is_blank(why):
+        raise QuandaryError("give a reason that somebody can read (--why); it is recorded")
 
 
 def snooze(store: Store, caller: Caller, run: str, until: datetime, to: str | None) -> State:
@@ -259,6 +267,7 @@ def undo(store: Store, caller: Caller, run: str, key: str | None = None) -> Stat
 def withdraw(store: Store, caller: Caller, run: str, why: str) -> State:
     """End a run that nobody needs any more."""
     require_may(caller, "withdraw")
+    require_reason(why)
     return runs.withdraw(store, run, why, **caller.source)
 
 

@@ -58,22 +58,16 @@ _LONE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 NOTE = "user_note: "  # read: what Codex puts before the note in a list of answers
 
 _SAID = (
-    # The sentence about declining is what several hosts say when their box was closed, or was
-    # never on the screen at all. That is nobody's decision, so it never ends a run.
-    ("dismissed", r"\(?(?:the )?user declined to answer\b"),
-    ("dismissed", r"(?:the )?user rejected tool use\b"),
+    ("dismissed", r"\(?(?:the )?user (?:declined to answer|rejected tool use|did not answer)\b"),
     ("dismissed", r"the user doesn't want to proceed with this tool use\b"),
     ("dismissed", r"the user wants to clarify these questions\b"),
-    ("dismissed", r"the user did not answer\b"),
-    ("dismissed", r"\[user dismissed\b"),
-    ("dismissed", r"\[request interrupted by user\b"),
-    ("dismissed", r"request_user_input was cancelled\b"),
+    ("dismissed", r"\[(?:user dismissed|request interrupted by user)\b"),
+    ("dismissed", r"request_user_input was cancelled\b|aborted by user after [\d.]+s\Z"),
     ("idle", r"no response after \d+ ?(?:m?s|sec|min)\w*\b"),
     ("unavailable", r"request_user_input is (?:unavailable|not supported)\b"),
     ("unavailable", r"cannot ask user questions in non-interactive mode\b"),
     ("error", r"\[tool result missing due to internal error\]\Z"),
-    ("error", r"<tool_use_error>"),
-    ("error", r"InputValidationError\b"),
+    ("error", r"<tool_use_error>|InputValidationError\b"),
 )
 
 _ANSWERED = re.compile(
@@ -430,7 +424,7 @@ class _ReplyReader:
             labels, rest = sheets.split_labels(text, [*codes, *self.others])
             if labels and not (typed and rest):
                 return self.join_picks(sheet, [codes.get(name, "") for name in labels], rest)
-        return self.read_words(sheet, text)
+        return self.read_words(sheet, text, is_line=typed and self.as_text)
 
     def join_picks(self, sheet: Sheet, picked: Iterable[str], text: str) -> Answer:
         """Ticked options, and what was typed; "" is Other, which takes the text or is the text."""
@@ -441,13 +435,14 @@ class _ReplyReader:
             chosen += filter(None, [sheet.question.behind_other])
         return replace(answer, picked=tuple(dict.fromkeys(chosen)))
 
-    def read_words(self, sheet: Sheet, text: str) -> Answer:
-        """A label as shown is that choice, "Other" alone is left blank, and the rest is read."""
+    def read_words(self, sheet: Sheet, text: str, *, is_line: bool = False) -> Answer:
+        """A label as shown is that choice, a host's "Other" is left blank, and the rest is read."""
         text = text.strip()
         key, codes = sheet.question.key, sheet.codes
         if text in codes:
             return Answer(key, picked=(codes[text],)) if codes[text] else Answer(key)
-        if not text or (self.is_other(text) and not sheet.question.value):
+        is_named = is_line and any(sheets.is_other(c.label) for c in sheet.question.every)
+        if not text or (self.is_other(text) and not (sheet.question.value or is_named)):
             return Answer(key)
         mode: Literal["strict", "plain"] = "plain" if self.as_text else "strict"
         return read_typed(sheet.question, text, lambda said: self._read(sheet, said, mode))
@@ -491,7 +486,8 @@ class _ReplyReader:
         return Reply(found) if found else Outcome("dismissed", "no question was answered")
 
     def _too_long(self, count: int) -> QuandaryError:
-        return QuandaryError(f"{count} answers came and {len(self.sheets)} questions wait")
+        waits = f"{len(self.sheets)} questions wait" if self.sheets[1:] else "one question waits"
+        return QuandaryError(f"{count} answers came and {waits}")
 
 
 def _carry(question: Question, answer: Answer) -> Answer:
@@ -507,12 +503,10 @@ def _carry(question: Question, answer: Answer) -> Answer:
 def _code(question: Question, given: str) -> str:
     """The code of an option, in full or without what leads to it; "" for Other itself."""
     offered = [choice.code for choice in question.every]
-    if given in offered:
-        return given
     behind = [code for code in offered if code.rpartition("/")[2] == given]
-    if len(behind) == 1:
-        return behind[0]
-    if given == OTHER:
+    if given in offered or len(behind) == 1:
+        return given if given in offered else behind[0]
+    if given in {OTHER, question.behind_other or OTHER}:
         return ""
     raise QuandaryError(
         f"{question.key} has no option {sheets.shorten(given)}; there are {', '.join(offered)}"
@@ -562,14 +556,19 @@ def parse_refusal(text: str) -> Outcome | None:
     return None
 
 
+def _words_in(told: Any) -> str:  # noqa: ANN401 - any JSON
+    """A text, the message of an object, or the first of a list of them."""
+    told = told[0] if isinstance(told, list) and told else told
+    told = told.get("message") or told.get("text") if isinstance(told, dict) else told
+    return told.strip() if isinstance(told, str) else ""
+
+
 def find_refusal(data: dict[str, Any]) -> Outcome | None:
     """What an object says where there is no answer in it: an error, an idle time-out, a refusal."""
     if data.get("is_error") is True or data.get("isError") is True or data.get("error"):
         details = (data.get(name) for name in ("error", "message", "content", "result"))
-        detail = next((d for d in details if isinstance(d, str) and d.strip()), "")
-        if not detail and isinstance(data.get("error"), dict):
-            detail = str(data["error"].get("message") or "")
-        return parse_refusal(detail.strip()) or Outcome("error", sheets.shorten(detail))
+        detail = next(filter(None, map(_words_in, details)), "")
+        return parse_refusal(detail) or Outcome("error", sheets.shorten(detail))
     if data.get("afkTimeoutMs"):
         return Outcome("idle", f"nobody answered in {sheets.shorten(str(data['afkTimeoutMs']))} ms")
     action = data.get("action")

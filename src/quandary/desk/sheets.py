@@ -72,7 +72,7 @@ NOTHING_CHOSEN = frozenset({"(notes only)", "(no option selected)"})
 
 SEVERAL = "(To choose several, name them under Other.)"
 _GAP = re.compile(r"\s*,\s*|\s*\Z")
-_BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
+_BREAKS = r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*"
 
 
 def find_host(name: str) -> Host:
@@ -89,7 +89,7 @@ def is_other(text: str) -> bool:
 
 def one_line(line: str) -> str:
     """A text on one line, with nothing hidden in it."""
-    return reveal(line.strip() if line.isprintable() else _BREAKS.sub(" ", line).strip())
+    return reveal(line.strip() if line.isprintable() else re.sub(_BREAKS, " ", line).strip())
 
 
 def shorten(text: str, longest: int = 200) -> str:
@@ -235,6 +235,7 @@ def tool_input(ask: Ask, host: str = "claude") -> dict[str, Any]:
 
 WHICH = "Which one do you choose?"
 OWN_WORDS = "something else: say it in your own words, or choose this to see more options"
+SEEN_TOGETHER = 1000  # characters of a preamble that stand on one screen with the choices
 SEVERAL_NUMBERS = "You can choose several, such as `1, 2`."
 
 # A lower-case letter behind the full stop is an abbreviation's more often than a sentence's.
@@ -263,7 +264,7 @@ def plain_text(ask: Ask) -> str:
     hints = " | ".join(hint for hint in ask.preamble.hints.split(" | ") if hint != BLANK)
     preamble = replace(ask.preamble, hints=hints).text.strip()
     notes = (note.text.strip() for note in ask.notes)
-    summary, asked = _split_question(question.text)
+    summary, asked = split_question(question.text)
     summary = _leave_out_said(ask, summary)
     title = one_line(question.title)
     where = f" ({question.item})" if question.item else ""
@@ -284,7 +285,9 @@ def plain_text(ask: Ask) -> str:
 
 
 def _leave_out_said(ask: Ask, summary: str) -> str:
-    """A summary without what the preamble, right above it, says just so."""
+    """A summary without what the preamble says just so, if that is seen together with it."""
+    if len(ask.preamble.text) > SEEN_TOGETHER:
+        return summary
     blocks = (block.partition(" — ")[2] for block in ask.preamble.blocks)
     told = [*filter(None, map(one_line, (ask.preamble.context, *blocks)))]
     told += [plain for said in told if (plain := re.sub(_MARKS, "", said)) != said]
@@ -335,14 +338,14 @@ def take_apart(ask: Ask, question: Question) -> tuple[str, str, str]:
     labels = behind | {choice.code: choice.label for choice in question.above}
     codes = [(BACK * (len(path) - depth) + code, code) for depth, code in enumerate(path)]
     where = (labels.get(full, labels.get(code, "Other")) for full, code in codes)
-    summary, asked = _split_question(question.text)
+    summary, asked = split_question(question.text)
     asked = asked.removeprefix(crumbs[0] if crumbs else "")
     if summary:
         summary = _leave_out_said(ask, re.sub(_NUMBER, "", summary))
     return " › ".join(where), summary, re.sub(_NUMBER, "", asked)
 
 
-def _split_question(asked: str) -> tuple[str, str]:
+def split_question(asked: str) -> tuple[str, str]:
     """The summary, and the question behind it, which the place in the tree goes with."""
     asked = asked.strip()
     crumbs = re.match(_CRUMBS, asked)
@@ -360,7 +363,6 @@ def _bold(label: str) -> str:
 
 
 _LINE = r"(?s)\s*([^:=\n]{1,100}?)\s*[:=](?:\s+|\Z)(.*?)\s*"
-HOW = "To change one, add a line such as `{}: {}` to your reply, or to a note beside it."
 
 
 def tell_fields(question: Question) -> list[str]:
@@ -377,8 +379,9 @@ def tell_fields(question: Question) -> list[str]:
 
 def tell_how(question: Question) -> str:
     """How somebody changes a value who has no input for it."""
-    first, now = question.fields[0], question.values
-    return HOW.format(first.name, printable(shown(now.get(first.name, "…"))))
+    name = question.fields[0].name
+    line = f"{name}: {printable(shown(question.values.get(name, '…')))}"
+    return f"To change one, add a line such as `{line}` to your reply, or to a note beside it."
 
 
 def tell_changes(question: Question, values: Mapping[str, Any]) -> list[str]:

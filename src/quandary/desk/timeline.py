@@ -17,22 +17,15 @@ from quandary.desk.state import outcome_lines
 from quandary.errors import StoreError
 from quandary.flows.wording import fill_prompt
 from quandary.journal import entries
-from quandary.journal.history import GivenAnswer, given
+from quandary.journal.history import GivenAnswer, list_answers
 
 if TYPE_CHECKING:
     from quandary.journal.entries import AnyBody, Matter
     from quandary.journal.store import Run, Store, Watch
     from quandary.model.asks import Answer, Question
 
-_MARKS = {
-    "question": "Q: ",
-    "explain": "? ",
-    "deep": "??? ",
-    "force": "!",
-    "tag": "#",
-    "reference": "@",
-    "add": "+",
-}
+_MARKS = {"question": "Q: ", "explain": "? ", "deep": "??? ", "force": "!", "tag": "#"}
+_MARKS |= {"reference": "@", "add": "+"}
 """Prefixes as they are typed."""
 _TOLD_BY = ("tree", "chart", "options")  # the documents that say what a run is about
 WHO = {"api": "a program", "agent": "an agent"}  # who asks, where no name was given
@@ -198,7 +191,7 @@ def origins(store: Store, runs: Sequence[str]) -> dict[str, Origin]:
 
 def given_answers(store: Store, run: str) -> list[GivenAnswer]:
     """The answers of a run that count, in the order of asking."""
-    return given(run, store.entries(run, kinds=("asked", "answered", "noted")))[1]
+    return list_answers(run, store.entries(run, kinds=("asked", "answered", "noted")))[1]
 
 
 def answer_text(answer: Answer, question: Question | None) -> str:

@@ -260,13 +260,8 @@ def takeable(
     queues: Iterable[Queue], wanted: Collection[str], unable: Collection[str]
 ) -> list[Queue]:
     """Those that a worker takes runs from: wanted, or all; known; and with an agent it has."""
-    return [
-        queue
-        for queue in queues
-        if queue.is_known
-        and (not wanted or fold(queue.name) in wanted)
-        and fold(queue.name) not in unable
-    ]
+    able = [queue for queue in queues if queue.is_known and fold(queue.name) not in unable]
+    return [queue for queue in able if not wanted or fold(queue.name) in wanted]
 
 
 _JOIN = """
@@ -383,9 +378,8 @@ class JobQueue:
         """The run of these queues that is due for longest, which is the worker's from now on. There
         is none for a worker that was presumed dead; its next sign of life tells it so.
         """
-        for _, run, queue, attempts, _, *row in await self._rows(
-            _TAKE, queues=list(queues), worker=worker
-        ):
+        rows = await self._rows(_TAKE, queues=list(queues), worker=worker)
+        for _, run, queue, attempts, _, *row in rows:
             return Job(run, queue, attempts, worker, Run(*row))
         return None
 

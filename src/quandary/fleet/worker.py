@@ -198,8 +198,7 @@ class Turn:
 
     async def _make_call(self, call: Call, catalogue: Catalogue, around: Surroundings) -> Output:
         """Make a call when there is room for it; one that cannot be made here is not begun."""
-        obstacle = await self.agents.obstacle(call.agent, around)
-        if obstacle:
+        if obstacle := await self.agents.obstacle(call.agent, around):
             self.put_aside(obstacle)
         async with self.agents.room(call.agent):
             if self.aside:
@@ -322,8 +321,7 @@ class Worker:
         for queue in found:
             if not queue.is_known and queue.full not in self._strange:
                 self._strange.add(queue.full)
-                waiting = await self.queue.count_due(queue.full)
-                if waiting:
+                if waiting := await self.queue.count_due(queue.full):
                     log.warning(
                         "%d runs in %s are of version %d of %s, which this worker does not know; "
                         "they need one that does",

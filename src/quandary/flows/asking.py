@@ -207,8 +207,7 @@ class Asking(ABC, Generic[P]):
                 codes = proposals.read_output(question, output)
                 if codes and answer:
                     found[question.key] = replace(answer, proposed=codes)
-                elif output.error or output.problem:
-                    why = output.error or output.problem
+                elif why := output.error or output.problem:
                     self.note("reader", place, f"{self.reader} could not read the reply: {why}")
         return found
 
@@ -380,9 +379,10 @@ class Asking(ABC, Generic[P]):
         self.note("said", place, why)
         return why
 
-    def chosen(self, place: P) -> str:
-        """What has been gathered, as every showing of the question says it."""
-        labels = self._labels(place, place.gathered)
+    def chosen(self, *places: P) -> str:
+        """What has been gathered there, as every showing says it; an option is named once."""
+        found = (self.label(place, code) for place in places for code in place.gathered)
+        labels = ", ".join(dict.fromkeys(filter(None, found)))
         return f"Chosen so far: {labels}. " if labels else ""
 
     def _labels(self, place: P, codes: Iterable[str]) -> str:
@@ -423,7 +423,7 @@ class Asking(ABC, Generic[P]):
 
     def _tag(self, place: P, argument: str) -> list[P]:
         """`#one, #two` tag the item, and the question comes again; backticks make a tag inert."""
-        parts = re.split(r"\s+(?:and|&)\s+(?=#)|[,;#]", re.sub(r"`[^`]*`", "", argument))
+        parts = re.split(r"\s+(?:and|&)\s+(?=#)|[,;#]", re.sub(r"`(#?)[^`]*`", r"\1", argument))
         tags = [tag for part in parts if (tag := part.strip())]
         if not tags:
             return self.again(place, "Type a name after #.")
@@ -433,7 +433,7 @@ class Asking(ABC, Generic[P]):
     def _add(self, place: P, argument: str) -> list[P]:
         """`+CODE` adds to what has been chosen, where several can be."""
         found = [self.resolve(place, word) for word in re.split(r"[\s,]+", argument) if word]
-        codes = [code for code in found if code]
+        codes = [code for code in found if code and not code.startswith(BACK)]
         if not place.multi or not codes or len(codes) < len(found):
             return self.again(place, f"{argument or '+'} cannot be added here.")
         place = self._tick(place, codes)
@@ -606,6 +606,7 @@ class Chooser(Asking[Inquiry]):
             named=tuple(replace(choice, description="") for choice in named),
             above=go_back(place),
             menu=place.blank_is_none and not place.among,
+            narrowed=bool(place.among),
             extras=place.offers,
             gathered=place.gathered,
             fields=place.fields,

@@ -47,6 +47,7 @@ from quandary.model.tree import (
 )
 
 VERSION = 1
+Fill = Callable[[str, Mapping[str, str]], str]
 _LAST = 1_000_000  # own words stand behind every option
 MOST_QUESTIONS = 100_000  # items times decisions
 _ID = r"(?a)(?:[A-Za-z][\w-]*/)?\d+(?:\.(?:\d+|[A-Z]+))*(?:/\d+)?"
@@ -73,13 +74,14 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def start(arguments: dict[str, Any]) -> Flow:
     """The flow that a journal's `began` describes."""
-    return _flow(msgspec.convert(arguments, Terms))
+    return prepare(msgspec.convert(arguments, Terms)).flow()
 
 
 def recall(arguments: dict[str, Any], heard: dict[str, Any]) -> Flow:
     """The same flow of a run that was begun, less the replies that need nobody to be asked."""
-    decider = Decider(_fill_terms(msgspec.convert(arguments, Terms)))
-    decider.heard = heard
+    terms = msgspec.convert(arguments, Terms)
+    decider = Decider(_fill_terms(terms))
+    decider.heard, decider.unfilled = heard, terms.context
     return decider.flow()
 
 
@@ -105,7 +107,7 @@ def decide(
     terms = Terms(tree, context, about, question, offered, kind, shown, known, advisor, given, who)
     terms = replace(terms, fields=tuple(fields))
     require_slots_filled(terms)
-    return _flow(terms)
+    return prepare(terms).flow()
 
 
 def require_slots_filled(terms: Terms) -> None:
@@ -165,7 +167,7 @@ def _template(terms: Terms, decision: Decision, item: Item | None = None) -> str
 
 def _fill_item(item: Item, values: Mapping[str, str], *, blanks: bool = True) -> Item:
     """An item with the slots in its own texts filled."""
-    if "{" not in item.label + item.title + item.context:  # as of most, and there can be thousands
+    if not ("{" in item.context or "{" in item.title or "{" in item.label):  # as of most
         return item
     known, names = known_of(item, values), ("label", "title", "context")
     filled = {n: wording.fill(getattr(item, n), known, blanks=blanks) for n in names}
@@ -177,16 +179,14 @@ def _fill_field(field: Field, known: Mapping[str, str]) -> Field:
     return replace(field, schema=field.schema | title) if "{" in field.label else field
 
 
-def _fill_options(options: tuple[Option, ...], known: Mapping[str, str]) -> tuple[Option, ...]:
-    return tuple(
-        replace(
-            option,
-            label=wording.fill(option.label, known),
-            description=wording.fill(option.description, known),
-            options=_fill_options(option.options, known),
-        )
-        for option in options
-    )
+def _fill_options(
+    options: tuple[Option, ...], known: Mapping[str, str], fill: Fill = wording.fill
+) -> tuple[Option, ...]:
+    filled = []
+    for option in options:
+        said = {name: fill(getattr(option, name), known) for name in ("label", "description")}
+        filled.append(replace(option, options=_fill_options(option.options, known, fill), **said))
+    return tuple(filled)
 
 
 def _own_item(terms: Terms) -> Item:
@@ -202,13 +202,13 @@ def _fill_terms(terms: Terms) -> Terms:
     return replace(terms, context=wording.fill(terms.context, terms.values), items=items)
 
 
-def _flow(terms: Terms) -> Flow:
+def prepare(terms: Terms) -> Decider:
     """Refuse at once what cannot be asked well, before anyone is asked anything."""
     if problems := level_problems(terms.tree):
         raise Rejected(f"{terms.tree.name} cannot be asked: {'; '.join(problems)}")
     if not terms.context.strip():
         raise ContextRequired("a question needs context: say what is decided and why (--context)")
-    terms = _fill_terms(terms)
+    unfilled, terms = terms.context, _fill_terms(terms)
     wording.require_filled(terms.context, "the context")
     seen: set[str] = set()
     for item in terms.items:
@@ -220,11 +220,12 @@ def _flow(terms: Terms) -> Flow:
         wording.require_filled(item.context, f"the context of item {item.id}")
     _require_few(terms)
     decider, room = Decider(terms), wording.Room()
+    decider.unfilled = unfilled
     for item in terms.items:
         for root in range(len(terms.tree.decisions)):
             where, title = f"the question on item {item.id}", item.title or item.label
             wording.require_filled(room.take(decider.root_text(item, root)), where, title)
-    return decider.flow()
+    return decider
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -389,6 +390,7 @@ class Decider(Asking[Level]):
     outright or not at all."""
     take_only = True  # whether a blank takes the only option behind Other unseen
     heard: dict[str, Any] | None = None  # replies by key, where the run is only rebuilt
+    unfilled = ""  # the context before its slots were filled
 
     def __init__(self, terms: Terms, prefix: str = "", depth: int = 0, why: str = "") -> None:
         tree = terms.tree
@@ -398,8 +400,8 @@ class Decider(Asking[Level]):
         self.advisor, self.reader = terms.advisor, terms.reader
         self.extras = tree.extras if terms.extras is None else terms.extras
         self.records: dict[str, Record] = {}  # of those items about which something is
-        self._followed: list[tuple[Sequence[tuple[Item, int]], list[Part], Sequence[Hand]]] = []
-        """What was chosen for items that have no record yet."""
+        self._followed: list[tuple[Sequence[tuple[Item, int]], Reply]] = []
+        """What was answered about items that have no record yet."""
         self._several, self._own = len(tree.decisions) > 1, _own_item(terms)
         self._pages: dict[tuple[object, ...], tuple[tuple[Choice, ...], tuple[Choice, ...]]] = {}
         self._plain: dict[int, dict[tuple[str, ...], Part]] = {}
@@ -409,13 +411,12 @@ class Decider(Asking[Level]):
 
     def flow(self) -> Flow:
         """Batch after batch, as many questions at a time as the host shows."""
-        decisions, items = self.terms.tree.decisions, self.terms.items
-        room = max(self.terms.limits.questions, 1)
-        places = list(product(items, range(len(decisions))))
-        size = max(room // len(decisions), 1) * len(decisions)
-        groups = (range(begin, begin + size, room) for begin in range(0, len(places), size))
-        starts = [first for first in chain.from_iterable(groups) if first < len(places)]
-        for asked in map(places.__getitem__, map(slice, starts, [*starts[1:], len(places)])):
+        roots, room = len(self.terms.tree.decisions), max(self.terms.limits.questions, 1)
+        places, step = list(product(self.terms.items, range(roots))), max(room // roots, 1) * roots
+        parts = range(0, step, room)  # of an item with more questions than fit
+        starts = [first + part for first in range(0, len(places), step) for part in parts]
+        for first, end in zip(starts, [*starts[1:], len(places)], strict=True):
+            asked = places[first:end]
             if not (self.heard and self._recall(asked)):
                 yield from self.settle([self.level(item, root) for item, root in asked])
         return self.result()
@@ -428,27 +429,27 @@ class Decider(Asking[Level]):
 
     def all_records(self) -> list[Record]:
         """Those of all items, in their order, with what was only followed."""
-        for asked, parts, hands in self._followed:
-            for (item, root), part, hand in zip(asked, parts, hands, strict=True):
+        for asked, reply in self._followed:
+            for (item, root), answer, hand in zip(asked, reply.answers, reply.hands, strict=True):
                 record = self.record_of(item)
-                record.parts[root], record.hands[root] = [part], [hand]
+                record.parts[root] = [self._leaves(root)[answer.picked]]
+                record.hands[root] = [hand]
         self._followed.clear()
         return [self.record_of(item) for item in self.terms.items]
 
     def _recall(self, asked: Sequence[tuple[Item, int]]) -> bool:
         """Follow the reply to a first showing, where each answer is one plain choice of a leaf."""
-        heard, first = self.heard or {}, self._key(*asked[0])
-        reply = heard.get(first)
+        heard, key = self.heard or {}, self._key(*asked[0])
+        reply, first = heard.get(key), key
         if type(reply) is not Reply or not len(asked) == len(reply.answers) == len(reply.hands):
             return False
-        parts: list[Part] = []
         for (item, root), answer in zip(asked, reply.answers):  # noqa: B905 - as many; quicker
-            key, picked = self._key(item, root) if parts else first, answer.picked
-            part = (self._plain.get(root) or self._leaves(root)).get(picked)
-            if part is None or answer != Answer(key, picked):
+            key, picked = key or self._key(item, root), answer.picked
+            leaves = self._plain.get(root) or self._leaves(root)
+            if picked not in leaves or answer != Answer(key, picked):
                 return False
-            parts.append(part)
-        self._followed.append((asked, parts, reply.hands))
+            key = ""
+        self._followed.append((asked, reply))
         self.notes = []
         del heard[first]
         return True
@@ -515,11 +516,12 @@ class Decider(Asking[Level]):
             further = (*further, *found)  # what was added by its path can be named like the rest
         crumbs = f"[{'/'.join(place.path)}]: " if place.path else ""
         picked = (*shown, *further) if self.idle else ()
-        tree, text = self.terms.tree, self.chosen(place) + self.root_text(item, place.root)
+        tree, said = self.terms.tree, self.chosen(*place.above[::-1], place)
         decision = tree.decisions[place.root].name if self._several else ""
-        text, template = crumbs + text, ""
+        text, template, templates = crumbs + said + self.root_text(item, place.root), "", shown[:0]
         if any(choice.recommended for choice in shown):  # only then can a preference decide it
-            template = crumbs + self._word(item, place.root, wording.fill_phrases)
+            template = crumbs + self._word(item, place.root, wording.fill_content)
+            templates = self._bind_options(place) if self._slotted[place.root] else ()
         return Question(
             key=self.new_key(self._key(item, place.root, place.path)),
             header=wording.header(item, self.limits.header),
@@ -531,6 +533,8 @@ class Decider(Asking[Level]):
             named=further,
             above=_way_up(place),
             menu=bool(place.menu and place.menu.options) and not place.among,
+            other=place.menu.label if place.menu else "Other",
+            narrowed=bool(place.among),
             outright=tuple(c.code for c in picked if c.code not in self.idle),
             extras=(*self._extras(item), *place.offers),
             keywords=self._keywords,
@@ -540,7 +544,17 @@ class Decider(Asking[Level]):
             root=not place.path,
             id=keys.joined(tree.name, decision, *place.path),  # the same in every run
             template="" if template == text else template,
+            templates=templates,
         )
+
+    def _bind_options(self, place: Level) -> tuple[Choice, ...]:
+        """The options of a level as a preference is bound to them, recommended as is shown."""
+        options, values = self.terms.tree.decisions[place.root].options, self.terms.values
+        options = _fill_options(options, known_of(place.item, values), wording.fill_content)
+        options = trace(options, "/".join(place.path))[-1].options if place.path else options
+        advised = {choice.code for choice in chain(*place.list_choices()) if choice.recommended}
+        bound = chain(*replace(place, options=options).list_choices())
+        return tuple(replace(choice, recommended=choice.code in advised) for choice in bound)
 
     def _page(self, place: Level) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
         # A level is known by where it lies in memory, since it lives as long as the tree does.
@@ -563,20 +577,22 @@ class Decider(Asking[Level]):
         self.terms = replace(self.terms, question=question)
         self._texts.clear()
 
-    def _word(self, item: Item, root: int, fill: Callable[[str, Mapping[str, str]], str]) -> str:
+    def _word(self, item: Item, root: int, fill: Fill) -> str:
         """The question in words, its slots filled like this."""
         terms = self.terms
         decision, known = terms.tree.decisions[root], known_of(item, terms.values)
         name = wording.fill(decision.name, known)
         if template := _template(terms, decision, item):
-            fill = wording.fill if wording.is_all_slots(template) else fill
             text = fill(template, known)
             named = self._several and template != decision.question
             return f"{name}: {text}" if named else text
-        about = wording.sentence(wording.summary(item.context or terms.context))
+        context = terms.context
+        if fill is wording.fill_content:  # a title counts as a phrase does, also where it is alone
+            context, fill = fill(self.unfilled, terms.values) or context, wording.fill_phrases
+        about = wording.sentence(wording.summary(item.context or context))
         itself = item.name == name or item == self._own
         title = "" if itself else f": {fill('{title}', {'title': item.name})}"
-        return f"{about} {name}{title}?"
+        return f"{about} {name.rstrip('?')}{title}?"
 
     @cached_property
     def _keywords(self) -> dict[str, str]:
@@ -609,10 +625,8 @@ class Decider(Asking[Level]):
         """What leads out of an opened menu is chosen on its own level, or shows that again."""
         up = next((c for c in answer.picked if place.above and c.startswith(BACK)), "")
         level, code = _climb(place, up)
-        if not up:
-            return super()._pick(place, answer)
-        if code:
-            return super()._pick(level, replace(answer, picked=(code,)))
+        if code or not up:
+            return super()._pick(level, replace(answer, picked=(code,)) if up else answer)
         if answer.raw is not None:
             self.note("matched", place, "> Matched: Back")
         return [replace(level, why="Back to the options before.")]

@@ -96,9 +96,7 @@ class Terms(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def phase(self) -> Phase:
-        current = self.track.current
-        assert current is not None  # noqa: S101 - a gate is refused before any phase has begun
-        return self.track.find(current.label) or current
+        return require_begun(self.track, self.folder or "DIR")
 
 
 def start(arguments: dict[str, Any]) -> Flow:
@@ -121,20 +119,33 @@ def gate(
 ) -> Flow:
     """Ask whether the current phase may be left, and where to; moves are yielded as deeds."""
     who: Required = "person" if require_person else ""
-    about, given, room = tuple(items), dict(proof or {}), limits or Limits()
+    about, given, room = fill_items(items, {}), dict(proof or {}), limits or Limits()
     return _flow(Terms(folder, track, seen, since, custom, about, who, at_hand, given, room))
 
 
+def fill_items(items: Sequence[Item], values: dict[str, str]) -> tuple[Item, ...]:
+    """The caller's items as a walk-through asks about them; refused as those of any other tree."""
+    terms = decide.Terms(PLAN_REVIEW, "What is walked through.", tuple(items), values=values)
+    if items:
+        decide.require_slots_filled(terms)
+        terms = decide.prepare(terms).terms
+    return terms.items
+
+
+def require_begun(track: Track, folder: str) -> Phase:
+    """The phase at whose end a gate stands, with what was declared of it."""
+    if track.current is None:
+        first = track.next.title if track.next is not None else "PHASE"
+        raise Rejected(f"{folder}: no phase has begun; run quandary phase go {folder} '{first}'")
+    return track.find(track.current.label) or track.current
+
+
 def _flow(terms: Terms) -> Flow:
-    if terms.track.current is None:
-        first = terms.track.next
-        begin = f"begin with quandary phase go DIR '{first.title}'" if first is not None else ""
-        raise Rejected(f"no phase has begun; {begin}")
     if terms.custom is not None and not terms.custom.label.strip():
         raise QuandaryError("a custom action needs a label: 'Label | Description'")
     if not terms.context.strip():
-        name = terms.folder or "The track"
-        terms = replace(terms, context=describe(name, terms.track, terms.phase))
+        about = describe(terms.folder or "The track", terms.track, terms.phase)
+        terms = replace(terms, context=about)
     if terms.phase.approval == "person" or _guards(terms.track, terms.track.next):
         terms = replace(terms, require="person")
     return _Gate(terms).flow()
@@ -160,8 +171,7 @@ class _Gate:
         self.reviews: dict[tuple[str, str], Result] = {}
         """Paths, and what was said with them, by the title of a piece and by its digest, or the id
         that the caller gave it."""
-        self.rounds = 0  # how often pieces were walked through
-        self.why = ""
+        self.rounds, self.why = 0, ""  # of walking through; why the menu comes again
 
     def flow(self) -> Flow:
         """The menu again and again, until something comes of it."""
@@ -442,9 +452,7 @@ def _branch(track: Track, path: str) -> Phase | None:
 
 def _guards(track: Track, target: Phase | None) -> tuple[Phase, ...]:
     """What only a person lets pass on the way to a phase, or to the end."""
-    current = track.current
-    assert current is not None  # noqa: S101 - a gate is refused before any phase has begun
-    label = target.label if target is not None else current.label
+    label = (target or require_begun(track, "DIR")).label
     return find_guards(track, label, leaving=target is None)
 
 

@@ -88,7 +88,7 @@ def confirm(question: Question, proposal: Proposal | None, own_words: bool) -> Q
     fits = " or ".join(labels[code] for code in proposal.answer.among)
     quoted = (proposal.answer.text or "").replace("“", '"').replace("”", '"')
     words = shorten(" ".join(quoted.split()), LONGEST_WORDS)
-    asked = f"You wrote “{words}”; is that *{label}*?"
+    asked = f"You wrote “{words}”; is that “{label}”?"
     yes = Choice(YES, "Yes", lasts or description or label)
     left = "What you wrote is kept as your own words" if kept else "The question comes again"
     no = Choice(NO, "No", f"You are asked which one you mean: {fits}" if fits else left)
@@ -101,6 +101,7 @@ def confirm(question: Question, proposal: Proposal | None, own_words: bool) -> Q
         title=question.title,
         named=tuple(c for c in question.options if not {c.code, c.label.upper()} & {YES, NO}),
         above=question.above,
+        extras=question.extras,
         root=question.root,
         chain=question.chain,
         confirms=Suggestion(proposal.codes, kept, question.id, question.text),

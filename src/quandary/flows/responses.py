@@ -27,7 +27,7 @@ _SIGN = "[<>=≤≥≠±+−]"  # what makes another amount of a number, or anot
 _EDGE = rf"(?:[^\W_]|{_SIGN}|-(?=\d))"
 _BARE = re.compile(rf"{_EDGE}(?:.*{_EDGE})?", re.DOTALL)
 _FENCE = re.compile(r"(?m)^ {0,3}(?:`{3,}|~{3,})\w*[ \t]*$")
-_WRITTEN = re.compile(r"[^0-9.-]*([0-9][0-9,]{0,20}(?:\.[0-9]{1,9})?) ?([kKmM]?)\b")
+_WRITTEN = re.compile(r"[^0-9.-]*([0-9][0-9,]{0,20}(?:\.[0-9]{1,9})?) ?([kKmM]?)s?\b")
 _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 _LONE = re.compile("[\ud800-\udfff]")
 

@@ -101,6 +101,8 @@ def split(
     require_person: bool = False,
 ) -> Flow:
     """Ask about every option until each is included, deferred or cut."""
+    if wrong := problem(options):  # a run that was begun before a rule was made is still resumed
+        raise QuandaryError(f"the options cannot be asked about: {wrong}")
     given, room = {n: v for n, v in (values or {}).items() if v.strip()}, limits or Limits()
     who: Required = "person" if require_person else ""
     return _flow(Terms(tuple(options), skill, relation, number, context, room, given, who))
@@ -108,8 +110,6 @@ def split(
 
 def _flow(terms: Terms) -> Flow:
     """Refuse at once what cannot be asked well, before anyone is asked anything."""
-    if wrong := problem(terms.options):
-        raise QuandaryError(f"the options cannot be asked about: {wrong}")
     if terms.relation not in get_args(Relation):
         raise QuandaryError(f"relation {terms.relation!r}: it is {', '.join(get_args(Relation))}")
     if terms.number < 1:
@@ -322,16 +322,9 @@ class _Split:
 
     def _defer(self, keys: Sequence[str]) -> Look:
         """Defer these if that is confirmed."""
-        text = f"Left out: {self.words.names(keys)}."
         asked = f"Shall {'all ' if len(keys) > 1 else ''}{len(keys)} be deferred?"
-        defer = action(CODES["defer"], f"Defer {_them(keys)}", "Kept for later")
         again = Choice("AGN", "Choose again", "Tick once more what to decide now")
-        blocks = self.words.listing("Left out", keys)
-        inquiry = self._inquiry("rest", "rest", text, (defer, again), asked=asked, blocks=blocks)
-        code = yield from self._ask(inquiry)
-        if code == CODES["defer"]:
-            self._put(keys, "defer")
-        return code == CODES["defer"]
+        return (yield from self._ask_rest(keys, "rest", again, asked=asked)) != again.code
 
     def _batches(self, keys: Sequence[str]) -> Steps[None]:
         for number, first in enumerate(range(0, len(keys), AT_ONCE), 1):
@@ -356,15 +349,20 @@ class _Split:
             yield from self._chain(rest)
         return code == one_by_one.code
 
-    def _ask_rest(self, keys: Sequence[str], part: str, *more: Choice) -> Steps[str]:
-        them = _them(keys)
+    def _ask_rest(
+        self, keys: Sequence[str], part: str, *more: Choice, asked: str = ""
+    ) -> Steps[str]:
+        """What becomes of those that were not chosen; where it is `asked`, only whether later."""
+        them, heading = "it" if len(keys) == 1 else "them", "Left out" if asked else "Not chosen"
         rest: dict[Bucket, str] = {"defer": "Kept for later", "cut": "Dropped for good"}
         choices = [
             action(CODES[b], f"{VERBS[b]} {them}", said, recommended=self._is_advised(keys, b))
             for b, said in rest.items()
         ]
-        text, asked = f"Not chosen: {self.words.names(keys)}.", f"What should happen to {them}?"
-        blocks = self.words.listing("Not chosen", keys)
+        if asked:
+            choices = [replace(choices[0], recommended=False)]
+        asked = asked or f"What should happen to {them}?"
+        text, blocks = f"{heading}: {self.words.names(keys)}.", self.words.listing(heading, keys)
         inquiry = self._inquiry("rest", part, text, [*choices, *more], asked=asked, blocks=blocks)
         code = yield from self._ask(inquiry)
         if code in BUCKETS:
@@ -499,7 +497,3 @@ class _Split:
         blocks = sum(listed, ())
         inquiry = self._inquiry("final", "final", text, choices, blocks=blocks)
         return (yield from self._ask_name(inquiry))
-
-
-def _them(keys: Sequence[str]) -> str:
-    return "it" if len(keys) == 1 else "them"

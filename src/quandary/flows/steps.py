@@ -90,7 +90,7 @@ class Visit:
     validation: str | None = None
     ended = VisitEnd()
     first = ""  # the key of what was asked first
-    hands: tuple[Hand, ...] = ()  # whose the answers were where a person was asked
+    hands: tuple[Hand, ...] = ()  # whose the answers to the last attempt were
 
     def __init__(self, walk: Walk, drawn: Planned, plan: Planned, prefix: str, number: int) -> None:
         self.terms, self.spent, self.chooser = walk.terms, walk.spent, walk.chooser
@@ -161,7 +161,7 @@ class Visit:
         plan = self.plan
         name = f"retry-{self.attempts}" if self.attempts else "run"
         self.cli = plan.retry_cli if self.attempts else plan.cli
-        self.attempts += 1
+        self.attempts, self.hands = self.attempts + 1, ()
         if is_human(self.cli):
             if expects == "decision":
                 decision = yield from self._choose_in_person(name, "work")
@@ -189,7 +189,7 @@ class Visit:
                 interruptions += 1
                 names[0] = name
                 continue
-            prompt = wording.again_prompt(first, problem)
+            prompt = f"{first}\n\nYour last response could not be used. {problem}"
             del names[0]
         return f"the validator could not be understood: {problem}", False
 
@@ -364,14 +364,16 @@ class Visit:
 
     def _do_in_person(self, name: str) -> Steps[Attempt]:
         """Have a person do the step; what they write beside their choice is what they hand in."""
+        again = not is_human(self.plan.retry_cli)
+        helped = again and self._attempts_left
+        ahead = f"{self.plan.retry_cli} tries next" if helped else "The step is given up"
         choices = (
             Choice(DONE, "Done", "The step is finished; what you write under Other is passed on"),
-            Choice(NOT_DONE, "Cannot be done", "The step is given up; say why under Other"),
+            Choice(NOT_DONE, "Cannot be done", f"{ahead}; say why under Other"),
         )
         code, words = yield from self._ask(name, "work", choices, "Is it done?")
         if code == DONE:
             return Attempt(words or "Done.", Process(completed=True, comments=words))
-        again = not is_human(self.plan.retry_cli)
         return Attempt(words, None, words or "It cannot be done.", again)
 
     def _judge_in_person(self, name: str, work: str) -> Steps[Verdict | None]:

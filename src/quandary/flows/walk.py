@@ -23,9 +23,9 @@ from quandary.model import keys
 from quandary.model.asks import Item, Limits, Note, Required
 from quandary.model.calls import HUMAN, fold, is_human
 from quandary.model.chart import (
-    DOUBTFUL_TASK,
     LONGEST_NAME,
     QUIET,
+    TOLERATED,
     Chart,
     Kind,
     Map,
@@ -146,7 +146,7 @@ def plan_step(ways: Map, step: Step, defaults: Defaults, codenames: Sequence[str
     cli = own or (HUMAN if require else defaults.cli.strip())
     judge = (field("validate_cli") or defaults.validate_cli).strip()
     retry = (field("retry_cli") or defaults.retry_cli).strip() or cli
-    silent = read("no_validation", _flag, otherwise=step.tagged("NoValidation"))
+    silent = read("no_validation", _flag, otherwise="novalidation" in map(fold, step.tags))
     # A person is not asked whether they are content with themselves.
     checked = kind == "process" and not silent and bool(judge or not is_human(cli))
     choices = [] if kind in QUIET else ways.choices(step)
@@ -254,9 +254,9 @@ def most_calls(chart: Chart, steps: Sequence[Planned], defaults: Defaults) -> in
     if chart.first is None:
         return 0
     pages = {page.id: page for page in reversed(chart.pages)}  # of two with one id, the first
-    weights: dict[str, dict[str, int]] = {}
+    weights: dict[str, dict[str, int]] = {key: {} for key in pages}  # one may have no beginning
     for step in steps:
-        weights.setdefault(step.page, {})[step.id] = step.most_calls
+        weights[step.page][step.id] = step.most_calls
     inner = {  # for each page, its steps that run another one, and the ids of those
         key: {s.id: to.id for s in pages[key].steps if s.id in reached and (to := chart.called(s))}
         for key, reached in weights.items()
@@ -398,8 +398,7 @@ class Spent(msgspec.Struct):
 
 def start(arguments: dict[str, Any]) -> Flow:
     """The flow that a journal's `began` describes."""
-    # A run that began before such a chart was refused goes on as it began.
-    return _flow(msgspec.convert(arguments, Terms), tolerated=DOUBTFUL_TASK)
+    return _flow(msgspec.convert(arguments, Terms), tolerated=TOLERATED)
 
 
 def walk(
@@ -434,9 +433,9 @@ def walk(
     return _flow(terms, refused=unfilled(chart, plan(chart, defaults, names), [own])[1])
 
 
-def _flow(terms: Terms, tolerated: str = "", refused: Iterable[str] = ()) -> Flow:
+def _flow(terms: Terms, tolerated: Sequence[str] = (), refused: Iterable[str] = ()) -> Flow:
     """Refuse a chart that cannot be walked before anything is spent."""
-    found = [p for p in check(terms.chart) if p.severity == "error" and p.rule != tolerated]
+    found = [p for p in check(terms.chart) if p.severity == "error" and p.rule not in tolerated]
     if errors := [*(problem.message for problem in found), *refused]:
         raise QuandaryError(f"the chart cannot be walked: {'; '.join(errors)}")
     return Walk(terms).flow()

@@ -45,17 +45,15 @@ def caption(option: Option) -> str:
 
 def nodes(tree: Tree) -> Iterator[Node]:
     """Every decision and option of the tree as a shape, parents first, in the order written."""
-    count = 0
+    ids = map("n{}".format, count(1))
     for decision in tree.decisions:
-        count += 1
-        yield Node(f"n{count}", "", printable(decision.name), "decision")
-        waiting = _family(f"n{count}", decision.options)
+        yield (node := Node(next(ids), "", printable(decision.name), "decision"))
+        waiting = _family(node.id, decision.options)
         while waiting:
             parent, option, other = waiting.pop()
-            count += 1
             shape: Literal["branch", "leaf"] = "branch" if option.options else "leaf"
-            yield Node(f"n{count}", parent, caption(option), shape, other)
-            waiting += _family(f"n{count}", option.options)
+            yield (node := Node(next(ids), parent, caption(option), shape, other))
+            waiting += _family(node.id, option.options)
 
 
 def draw_tree(tree: Tree, *, width: int, colour: bool) -> str:
@@ -292,14 +290,11 @@ def _facts(plan: Map, step: Step) -> list[tuple[str, str]]:
     """What is said of a step besides its text."""
     called = plan.chart.called(step) if plan.chart is not None else None
     facts = [("runs", called.name or called.id)] if called is not None else []
-    if step.tags:
-        facts.append(("tags", ", ".join(step.tags)))
-    if step.lane:
-        facts.append(("in", step.lane))
+    facts += [("tags", ", ".join(step.tags))] if step.tags else []
+    facts += [("in", step.lane)] if step.lane else []
     hidden = {"page", "chart", "file"} if called is not None else set()
-    for name, value in step.metadata.items():
-        if value != step.prompt and fold(name) not in hidden:
-            facts.append((name, value))
+    told = ((name, value) for name, value in step.metadata.items() if fold(name) not in hidden)
+    facts += [fact for fact in told if fact[1] != step.prompt]
     return [*facts, *(("note", note) for note in step.notes)]
 
 

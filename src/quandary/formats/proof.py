@@ -6,7 +6,7 @@ Proofs of phases have them, and questions whose answer carries values.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,6 +18,7 @@ from quandary.settings.files import compile_pattern
 
 _CHECKED = frozenset(("type", "enum", "minLength", "pattern", PATH_EXISTS))
 _SAID = frozenset(("title", "description", "default", "examples", "$comment", "$schema", "$id"))
+_WHOLE = frozenset(("type", "properties", "required", "additionalProperties"))
 _TYPES: dict[str, Any] = {"string": str, "boolean": bool, "array": list, "object": dict}
 _TYPES |= {"number": int | float, "integer": int | float, "null": type(None)}
 _NAMES: dict[type, str] = {str: "text", bool: "true or false", int: "a number", float: "a number"}
@@ -29,26 +30,26 @@ _UNFILLED = re.compile(r"_{3,}")
 
 def read_fields(proof: object, where: str) -> tuple[Field, ...]:
     """The fields that a phase declares, with patterns that can be checked."""
-    fields = read_unchecked(proof, where)
+    fields = read_unchecked(proof, where, declared=True)
     for field in fields:
         if problem := _pattern_problem(field):
             raise ParseError(f"{where}: the field {field.name}: {problem}")
     return fields
 
 
-def read_unchecked(proof: object, where: str) -> tuple[Field, ...]:
+def read_unchecked(proof: object, where: str, *, declared: bool = False) -> tuple[Field, ...]:
     """The fields of a phase: names, schemas with a `name`, or schemas by name."""
     entries = proof if isinstance(proof, list) else [proof] if proof else []
     found: dict[str, Field] = {}
     for entry in entries:
-        for field in _fields(entry, where):
+        for field in _fields(entry, where, declared=declared):
             if field.name in found:
                 raise ParseError(f"{where}: the field {field.name} is declared twice")
             found[field.name] = field
     return tuple(found.values())
 
 
-def _fields(entry: object, where: str) -> Iterable[Field]:
+def _fields(entry: object, where: str, *, declared: bool) -> Iterable[Field]:
     if isinstance(entry, str) and entry.strip():
         return [Field(entry.strip())]
     if not isinstance(entry, dict) or not entry:
@@ -59,6 +60,11 @@ def _fields(entry: object, where: str) -> Iterable[Field]:
     if isinstance(entry.get("properties"), dict):
         named = entry["properties"]
         needed = entry.get("required", list(named))
+        if not isinstance(needed, list) or not all(isinstance(name, str) for name in needed):
+            raise ParseError(f"{where}: required is a list of names")
+        if declared and (strange := sorted(entry.keys() - _WHOLE - _SAID)):
+            raise ParseError(f"{where}: the proof asks for {strange[0]}, which is not checked here")
+        named = dict.fromkeys([*named, *needed], True) | named
         return [_field(name, named[name], where, required=name in needed) for name in named]
     if _CHECKED & entry.keys():
         raise ParseError(f'{where}: a schema has no name; give it one: "name": "tests"')
@@ -179,23 +185,24 @@ def find_gaps(
     missing, unfilled, wrong = [], [], {}
     for field in fields:
         value = given.get(field.name)
-        if _is_missing(value):
+        if not (said := list(_contents(value))):
             missing += [field.name] if field.required else []
-        elif isinstance(value, str) and _UNFILLED.fullmatch(value.strip()):
+        elif all(isinstance(one, str) and _UNFILLED.fullmatch(one.strip()) for one in said):
             unfilled.append(field.name)
         elif why := find_misfit(field, value, exists):
             wrong[field.name] = why
     return Gaps(tuple(missing), tuple(unfilled), wrong)
 
 
-def _is_missing(value: object) -> bool:
-    """Nothing is shown by null, false or blank text, nor by a list or an object of only those."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    return all(
-        one is None or one is False or (isinstance(one, str) and is_blank(one))
-        for one in (value if isinstance(value, list) else [value])
-    )
+def _contents(value: object) -> Iterator[object]:
+    """What a value shows, at any depth; nothing is shown by null, false or blank text."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict | list):
+            left += one.values() if isinstance(one, dict) else one
+        elif not (one is None or one is False or (isinstance(one, str) and is_blank(one))):
+            yield one
 
 
 def find_misfit(

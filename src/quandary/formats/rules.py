@@ -45,6 +45,13 @@ class Rule(NamedTuple):
 
 
 RULES: dict[str, Rule] = {}
+_OF_CHARTS = """
+comment connector-end connector-text duplicate-id duplicate-route end-alone endless extra-cells
+id-missing label-missing line-to-nowhere lone-decision loose-line misspelt multi-select no-arrow
+no-start no-steps no-text note-arrow several-starts several-unlabelled slot-unknown start-text
+subgraph-open subprocess-circle subprocess-file subprocess-plain syntax terminator-choice
+terminator-task two-way unreachable"""
+CHARTS = frozenset(_OF_CHARTS.split())  # what is found wrong with charts where they are read
 
 
 def _rule(name: str, severity: Severity, *, fixable: bool = False) -> Callable[[Check], Check]:
@@ -115,10 +122,8 @@ def levels(section: Section) -> Sequence[Level]:
 
 
 def _list_levels(tree: Tree) -> Iterator[Level]:
-    waiting: list[Level] = []
-    for decision in reversed(tree.decisions):
-        name = f"Decision {shorten(decision.name)}"
-        waiting.append(Level(decision.options, 1, decision.line, decision.column, False, name))
+    named = ((d, f"Decision {shorten(d.name)}") for d in reversed(tree.decisions))
+    waiting = [Level(d.options, 1, d.line, d.column, False, name) for d, name in named]
     while waiting:
         level = waiting.pop()
         if not level.options:
@@ -415,6 +420,7 @@ class Checked(msgspec.Struct, frozen=True):
     trees: tuple[Tree, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     ignored: tuple[frozenset[str], ...] = ()  # rules not to judge each declared tree by
+    chart: bool = False  # whether it is a drawing
 
 
 def check(document: Document, *, fenced: bool = False) -> tuple[Diagnostic, ...]:
@@ -519,7 +525,6 @@ def explanations() -> dict[str, Explanation]:
     parts = _TITLE.split(page)
     found: dict[str, Explanation] = {}
     for name, text in zip(parts[1::2], parts[2::2], strict=True):
-        summary = _SUMMARY.match(text)
-        shown = summary[1] if summary else ""
+        shown = summary[1] if (summary := _SUMMARY.match(text)) else ""
         found[name] = Explanation(name, RULES[name].severity, shown, text.strip() + "\n")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -26,7 +27,13 @@ from quandary.settings.files import (
     read_text,
 )
 
-CHARTS = (".csv", ".json", ".mmd")
+CHARTS = {
+    ".json": r"\s*\{",
+    ".csv": r'(?i)\s*(?:sep=.\s+)?"?(?:shape )?id"?\s*[,;\t]',
+    ".mmd": r"(?s)\s*(?:---[ \t]*\n.*?\n---[ \t]*\n\s*)?(?:%%(?>\{.*?\}%%|[^\n]*\n)\s*+)*+"
+    r"(?:graph|flowchart(?:-elk)?)[ \t]*(?:(?:TB|TD|BT|RL|LR)\b|[;\n]|$)",
+}
+"""How the files of charts end, and what each of them begins with."""
 
 
 class Found(NamedTuple):
@@ -64,7 +71,7 @@ def _load(source: str, text: str | None) -> tuple[Tree, Family]:
     path, name = split(source)
     if path is None:
         found = list(in_project(os.curdir))
-    elif path.lower().endswith(CHARTS):
+    elif chart_ending(path):
         raise ParseError(f"{path}: a chart, not a tree; name a Markdown file")
     else:
         trees = parse(read_input(path) if text is None else text).trees
@@ -80,9 +87,17 @@ def split(source: str) -> tuple[str | None, str]:
     path, mark, name = source.rpartition("#")
     if mark and (path == "-" or os.path.lexists(path)):
         return path, name
-    if (path if mark else source).lower().endswith(SUFFIXES + CHARTS):
+    if (path if mark else source).lower().endswith((*SUFFIXES, *CHARTS)):
         return (path, name) if mark else (source, "")
     return None, source
+
+
+def chart_ending(path: str, text: str | None = None) -> str:
+    """How the file of a chart ends; standard input, by its text, as if it were one."""
+    if path != "-":
+        return next((ending for ending in CHARTS if path.lower().endswith(ending)), "")
+    head = (text or "").removeprefix("\ufeff")[:10_000]
+    return next((ending for ending, begin in CHARTS.items() if re.match(begin, head)), "")
 
 
 def tree_places(root: str) -> list[str]:

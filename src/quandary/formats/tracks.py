@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from quandary.errors import ParseError, QuandaryError, Rejected
 from quandary.formats.proof import read_fields, read_unchecked
@@ -103,7 +102,8 @@ def lock(folder: str) -> Iterator[None]:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ParseError(f"{folder}: no folder that can be used ({reason.lower()})") from None
+        why = f"({reason.lower()}); quandary phase start DIR makes one"
+        raise ParseError(f"{folder}: no folder that can be used {why}") from None
     try:
         deadline = time.monotonic() + PATIENCE
         while not _lock(descriptor):
@@ -255,17 +255,6 @@ def write_move(kept: Kept, transition: Transition, passage: Passage) -> str:
     history = members.get("phaseHistory", msgspec.Raw(b"[]"))
     members["phaseHistory"] = _with(history, passage)
     return _write(members)
-
-
-def track_after(kept: Kept, transition: Transition) -> Track:
-    track, target = kept.track, transition.target
-    return replace(
-        track,
-        phases=(*track.phases, target) if transition.added else track.phases,
-        current=target,
-        visited=(*track.visited, target.label),
-        finished=transition.kind == "finish",
-    )
 
 
 def _with(entries: msgspec.Raw, entry: object) -> msgspec.Raw:

@@ -146,13 +146,10 @@ def read(data: bytes | str, name: str, watch: Watch = lambda *_: None) -> Export
         file = msgspec.json.decode(data, type=_File)
         if file.format != FORMAT:
             raise ParseError(f"{name}: written by a newer Quandary (format {file.format}); upgrade")
-        exported = Exported(
-            file.run,
-            bytes.fromhex(file.follows),
-            tuple(_entry(file.run, line, watch, len(file.entries)) for line in file.entries),
-            {digest: _document(digest, value) for digest, value in file.documents.items()},
-            file.newest,
-        )
+        follows, total = bytes.fromhex(file.follows), len(file.entries)
+        entries = tuple(_entry(file.run, line, watch, total) for line in file.entries)
+        documents = {digest: _document(digest, value) for digest, value in file.documents.items()}
+        exported = Exported(file.run, follows, entries, documents, file.newest)
     except (msgspec.DecodeError, ValueError, OverflowError) as error:
         raise ParseError(f"{name}: no run that `quandary export` wrote ({error})") from None
     for problem in _problems(exported):
@@ -409,9 +406,10 @@ def _take_imported(
 ) -> Take | None:
     """A run that another store wrote is replaced by one without texts; its record goes."""
     began = entries[0].read()
+    documents = set(began.documents.values()) if isinstance(began, Began) else set()
     gone = [entry for entry in entries if entry.matter is not None]
     if isinstance(began, Began) and store.named(began.name).get(began.name) != row.id:  # superseded
-        bare |= _documents(entries)
+        bare |= documents
         return _take_all(row, gone) if gone else None
     exported = read_imported(store, row.id)
     flow = exported.began.flow
@@ -422,7 +420,7 @@ def _take_imported(
     less = [before for before, after in pairs if before.matter != after.matter]
     if not less:
         return None
-    bare |= _documents(entries)
+    bare |= documents
     return _take_all(row, less)._replace(numbers=tuple(entry.n for entry in gone), renewed=renewed)
 
 
@@ -431,23 +429,13 @@ def _take_all(row: Run, gone: list[Entry]) -> Take:
     return Take(row, tuple(entry.n for entry in gone), len(gone), size)
 
 
-def _documents(entries: list[Entry]) -> set[str]:
-    began = entries[0].read()
-    return set(began.documents.values()) if isinstance(began, Began) else set()
-
-
 def prune(store: Store, wanted: Wanted, project: str, source: Source, watch: PruneWatch) -> State:
     """Take it out, and keep a record of who did, when, and how much it was."""
     stays = "only codes stay" if wanted.keep == "codes" else "answers stay"
     context = f"what ended before {wanted.before[:16].replace('T', ' ')}Z; {stays}"
-    return runs.begin(
-        store,
-        PRUNE,
-        {**msgspec.to_builtins(wanted), "context": context},
-        project=project,
-        **source._asdict(),
-        deeds=partial(do_prune, store, watch=watch, resumed=False),
-    )
+    arguments = {**msgspec.to_builtins(wanted), "context": context}
+    deeds = partial(do_prune, store, watch=watch, resumed=False)
+    return runs.begin(store, PRUNE, arguments, project=project, deeds=deeds, **source._asdict())
 
 
 def finish(store: Store, source: Source, watch: PruneWatch) -> Iterator[State]:

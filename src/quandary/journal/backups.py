@@ -43,7 +43,7 @@ from quandary.journal.history import Writer, row_of
 from quandary.journal.progress import rebuild
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.store import TABLES, Last, Row, Run, Store
-from quandary.journal.verify import Report, store_digest, verify
+from quandary.journal.verify import Report, find_needed, store_digest, verify
 from quandary.model.text import count
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def recover(path: str, target: Store) -> Recovered:
     found, losses, left = _runs(salvaged) if salvaged.entries else ([], [], [])
     if not found:
         raise Rejected(f"{path}: no entry of a journal could be found in it")
-    needed = {name for run in found for name in run.began.documents.values()}
+    needed = {name for run in found for name in find_needed(run.began, run.entries)}
     lost = sorted(needed - salvaged.documents.keys())
     losses += [Loss("", f"the document {name[:12]}…") for name in lost]
     tables = _tables(found, salvaged)

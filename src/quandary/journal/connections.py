@@ -196,8 +196,7 @@ class Connections:
 
 
 _PASSING = frozenset({"40001", "40P01", "25P03", "53300", "57P01", "57P02", "57P03"})
-"""Two transactions were in each other's way, and this one was taken back; or the server goes down,
-comes up, or has no room for one more."""
+"""Two transactions were in each other's way, or the server goes down, comes up or is full."""
 _PASSING_WORDS = (
     *("is starting up", "is shutting down", "in recovery mode", "not yet accepting"),
     *("too many clients", "too many connections", "connection slots"),
@@ -237,9 +236,8 @@ def passing(error: psycopg.Error) -> bool:
 def _may_come(error: psycopg.Error) -> bool:
     """Whether a server may let us in a bit later: nobody is there, or it has no room yet."""
     said = str(error)
-    if any(words in said for words in _PASSING_WORDS):
-        return True
-    return passing(error) and not any(words in said for words in _LASTING_WORDS)
+    lasting = not passing(error) or any(words in said for words in _LASTING_WORDS)
+    return not lasting or any(words in said for words in _PASSING_WORDS)
 
 
 def explain(place: str, error: psycopg.Error, patience: float = 0) -> StoreError:
@@ -261,7 +259,9 @@ def _tell(place: str, error: psycopg.Error, patience: float) -> str:
         return f"{place} rejects this user or password; correct them and try again"
     if told.startswith("FATAL:") and "database" in told and "does not exist" in told:
         return f"{place}: there is no such database; `createdb` makes it"
-    return f"{place} cannot be reached ({told}); is the server running, and is that its address?"
+    is_there = any(words in told for words in _PASSING_WORDS)
+    remedy = "try again later" if is_there else "is the server running, and is that its address?"
+    return f"{place} cannot be reached ({told}); {remedy}"
 
 
 _WORDS = (

@@ -17,20 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from quandary.journal import chance
-from quandary.journal.chance import stamp
-from quandary.journal.entries import (
-    Answered,
-    Asked,
-    Began,
-    Called,
-    Ended,
-    Entry,
-    Noted,
-    Returned,
-    kind_of,
-    read_body,
-)
+from quandary.journal import chance, entries
 from quandary.model.keys import is_split
 from quandary.model.one_way import one_way
 
@@ -108,14 +95,14 @@ class Following:
                 yield from self._follow(entry)
             watch(self._seen, self._store.newest(), "entries read")
 
-    def _follow(self, entry: Entry) -> Iterator[tuple[int, Occasion]]:
+    def _follow(self, entry: entries.Entry) -> Iterator[tuple[int, Occasion]]:
         run = entry.run
         try:
             body = entry.read()
-            ask = entry.read_matter().ask if isinstance(body, Asked) else None
+            ask = entry.read_matter().ask if isinstance(body, entries.Asked) else None
         except (msgspec.DecodeError, UnicodeDecodeError):
             return  # `verify` reports it
-        if isinstance(body, Began):
+        if isinstance(body, entries.Began):
             self._projects[run] = body.project
         elif ask is not None and self._project in (None, self._projects.get(run)):
             place = (run, self._projects.get(run, ""))
@@ -125,7 +112,7 @@ class Following:
             yield from ((-1, found) for item, found in done if (item, found.id) in again)
             self._waiting[run] = [(q, _shown(q, *place, body.at)) for q in ask.questions]
             yield from ((1, shown) for _, shown in self._waiting[run])
-        elif isinstance(body, Answered) and not body.amends and run in self._waiting:
+        elif isinstance(body, entries.Answered) and not body.amends and run in self._waiting:
             answers = {a.key: a for a in (entry.read_matter().answers or body.answers)}
             for question, occasion in self._waiting.pop(run):
                 yield -1, occasion
@@ -136,24 +123,24 @@ class Following:
                     asked = occasion.asked
                     if body.seconds is not None:  # a host had begun to ask before
                         begun = datetime.fromisoformat(body.at) - timedelta(seconds=body.seconds)
-                        asked = stamp(begun)
+                        asked = chance.stamp(begun)
                     found = occasion._replace(
                         asked=asked, answered=body.at, who=who, through=through, answer=said
                     )
                     self._answered.setdefault(run, []).append((question.item, found))
                     yield 1, found
-        elif isinstance(body, Noted) and body.takes_back:
+        elif isinstance(body, entries.Noted) and body.takes_back:
             yield from ((-1, found) for found in self._find_taken_back(entry, body.takes_back))
-        elif isinstance(body, Ended):
+        elif isinstance(body, entries.Ended):
             self._answered.pop(run, None)
             if body.status != "withdrawn":  # of that one, a host may still report the answer
                 self._waiting.pop(run, None)
 
-    def _find_taken_back(self, note: Entry, keys: Sequence[str]) -> list[Occasion]:
+    def _find_taken_back(self, note: entries.Entry, keys: Sequence[str]) -> list[Occasion]:
         """What was answered to these Asks before a note that takes it back."""
         before, found = Following(self._store, self._project), dict[str, Occasion]()
-        taken, entries = set[str](), self._store.entries(note.run, upto=note.n - 1)
-        for entry in (entry for entry in entries if entry.kind != "noted"):  # each follows others
+        taken, earlier = set[str](), self._store.entries(note.run, upto=note.n - 1)
+        for entry in (entry for entry in earlier if entry.kind != "noted"):  # each follows others
             found |= {one.key: one for sign, one in before._follow(entry) if sign > 0}
             with suppress(msgspec.DecodeError, UnicodeDecodeError):
                 ask = entry.read_matter().ask
@@ -294,7 +281,7 @@ class Sum:
 
 
 def _hour_ago() -> str:
-    return stamp(chance.now() - timedelta(hours=1))
+    return chance.stamp(chance.now() - timedelta(hours=1))
 
 
 MOST_NAMES = 50
@@ -363,26 +350,26 @@ class Counting:
     def _count(self, run: str, written: bytes) -> None:
         counts, few = self._counts, self._few
         try:
-            body = read_body(written)
+            body = entries.read_body(written)
         except (msgspec.DecodeError, UnicodeDecodeError):
             counts.entries[OTHER] += 1  # `verify` tells of it; a figure is no place for that
             return
-        counts.entries[kind_of(body)] += 1
-        if isinstance(body, Answered):
+        counts.entries[entries.kind_of(body)] += 1
+        if isinstance(body, entries.Answered):
             counts.answers[body.source.who, few["through"][body.through]] += 1
-        elif isinstance(body, Called) and body.agent:
+        elif isinstance(body, entries.Called) and body.agent:
             agent = few["agent"][body.agent]
             counts.calls[agent] += 1
             self._under_way.setdefault(run, {})[body.key] = agent
-        elif isinstance(body, Returned):
+        elif isinstance(body, entries.Returned):
             under_way = self._under_way.get(run, {})
             called = under_way.pop(body.key, None)
             if called is not None and not body.ok:
                 counts.failures[called] += 1
             if not under_way:
                 self._under_way.pop(run, None)
-        elif isinstance(body, Began):
+        elif isinstance(body, entries.Began):
             counts.begun[few["flow"][body.flow]] += 1
-        elif isinstance(body, Ended):
+        elif isinstance(body, entries.Ended):
             counts.ended[body.status] += 1
             self._under_way.pop(run, None)

@@ -411,7 +411,7 @@ class GivenAnswer(Struct, frozen=True):
     at: str
 
 
-def given(
+def list_answers(
     run: str, entries: Sequence[Entry], *, whole: bool = True
 ) -> tuple[Standing, list[GivenAnswer]]:
     """What the entries of a run come to, and its answers that count, in the order of asking. A run
@@ -453,7 +453,7 @@ class Earlier:
         self._answers: dict[str, GivenAnswer] = {}
         self._outputs: dict[tuple[object, ...], list[Output]] = {}
         entries = store.entries(run)
-        standing, answers = given(run, entries, whole=False)
+        standing, answers = list_answers(run, entries, whole=False)
         for one in answers:
             if one.source.who == "policy":
                 continue  # what preferences decide, they decide by what holds now

@@ -13,7 +13,6 @@ another preference begins with nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack, get_args
@@ -28,7 +27,7 @@ from quandary.journal.entries import (
     document_digest,
     read_beginning,
 )
-from quandary.journal.history import given
+from quandary.journal.history import list_answers
 from quandary.model.keys import is_split
 from quandary.model.one_way import one_way
 from quandary.settings import Settings, read_settings
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 Preference = Literal["always-ask", "never-ask", "ask-only-for-one-way"]
 PREFERENCES: tuple[Preference, ...] = get_args(Preference)
 SUPPRESSING: frozenset[str] = frozenset({"never-ask", "ask-only-for-one-way"})
-ID = re.compile(r"[a-z0-9-]{1,64}")
 _NAME = "prefer\n"
 _BOUND = "bound\n"
 _LATELY = 1000
@@ -163,7 +161,7 @@ def _find_seen(store: Store, id_: str, scope: str, *, by_hand: bool) -> Question
         every = store.entries(row.id)
         bodies = [entry.read() for entry in every]
         elsewhere = {body.key for body in bodies if isinstance(body, Answered) and body.origin}
-        for one in reversed(given(row.id, every, whole=False)[1]):
+        for one in reversed(list_answers(row.id, every, whole=False)[1]):
             question, source, answer = one.question, one.source, one.answer
             if question.id != id_ or one.ask.key in elsewhere:
                 continue
@@ -250,10 +248,11 @@ class Policy(NamedTuple):
             return ASK
         words = [question.text, question.header, question.title, *beside]
         words += [f"{choice.label}. {choice.description}" for choice in question.options]
-        verdict = self.check(question.id, *words, chain=question.chain, shown=question)
+        shown = question if len(question.recommended) == 1 else None  # else no answer helps
+        verdict = self.check(question.id, *words, chain=question.chain, shown=shown)
         if not verdict.decide:
             return verdict
-        if len(question.recommended) != 1:
+        if shown is None:
             many = "more than one option is" if question.recommended else "no option is"
             return ASK._replace(note=f"{many} recommended, so it has to be asked")
         return verdict._replace(code=question.recommended[0])
@@ -282,10 +281,8 @@ def _judge_unseen(store: Store, found: SetPreference, *, refused: bool) -> Verdi
     """Say why a preference does not decide a question in this form."""
     which, how = f"{found.preference} for {found.id}", "at a terminal or in the browser"
     kept = f"{_BOUND}{found.run}\n"
+    note = f"This question has changed since you answered it, so your {which} does not decide it."
     if not refused and store.named(kept, f"{kept}~"):
-        note = (
-            f"This question has changed since you answered it, so your {which} does not decide it."
-        )
         return Verdict(decide=False, note=note, unseen="changed")
     note = f"Your {which} decides once you have taken the recommended option yourself, {how}."
     return Verdict(decide=False, note=note, unseen="unbound")

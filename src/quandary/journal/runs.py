@@ -55,8 +55,8 @@ from quandary.journal.history import (
     Writer,
     find_last_answer,
     fold,
-    given,
     is_open_to_undo,
+    list_answers,
     look_at,
     standing_at,
     state_of,
@@ -320,8 +320,9 @@ def begin(
     if origin is not None:
         earlier = _row(store, origin).id
         before = read_beginning(store, earlier)[0].documents
-        # No answer counts for other attachments than were shown with it.
-        old, new = ({d for n, d in e.items() if n.startswith(MARK)} for e in (before, digests))
+        # No answer counts for other attachments than were shown with it, or for a track that moved.
+        both = (before, digests)
+        old, new = ({d for n, d in e.items() if n[0] == MARK or n == "track"} for e in both)
         if old == new:
             _take_over(writer, progress, Earlier(store, earlier))
     if ruled is not None and isinstance(ask := progress.request, Ask):
@@ -369,7 +370,7 @@ def advance(
     if isinstance(response, Outcome):
         return note(store, run, response, to=to, **said).state
     known, name = (run, run.id) if isinstance(run, OpenRun) else (None, run)
-    if token and (before := replied(store, name, token, request)) is not None:
+    if token and (before := find_reply(store, name, token, request)) is not None:
         return before
     source = Source(**said)
     if known is None and response is not None:
@@ -485,7 +486,7 @@ def amend(
     if row.status in ("declined", "withdrawn"):
         raise Rejected(f"run {run} is {row.status}; begin anew with its answers: --from {run}")
     entries = store.entries(run, upto=row.n)
-    standing, answers = given(run, entries)
+    standing, answers = list_answers(run, entries)
     old = [a for a in answers if key == a.ask.key or a.ask.question(key) is not None]
     if not old:
         raise Rejected(f"run {run} has no answer to {key}; `quandary log {run}` shows its answers")
@@ -615,7 +616,7 @@ def settle(
     if not isinstance(progress.request, Ask):
         if row.flow == "permit":  # no report of a host makes a person's no an approval
             raise AlreadyAnswered(f"run {run} was decided already")
-        _, answers = given(run, store.entries(run, upto=row.n))
+        _, answers = list_answers(run, store.entries(run, upto=row.n))
         key = answers[-1].answer.key if answers else reply.answers[0].key
         reply = Reply(tuple(replace(answer, key=key) for answer in reply.answers))
         try:
@@ -641,7 +642,7 @@ def settle(
 
 def answer_of(store: Store, run: str) -> tuple[Source, Answer] | None:
     """The answer that a run of one question has, and whose it is; nothing where there is none."""
-    _, answers = given(run, store.entries(run))
+    _, answers = list_answers(run, store.entries(run))
     return (answers[-1].source, answers[-1].answer) if answers else None
 
 
@@ -650,7 +651,7 @@ def look(store: Store, run: str) -> State:
     return look_at(store, _row(store, run))
 
 
-def replied(store: Store, run: str, token: str, request: str = "") -> State | None:
+def find_reply(store: Store, run: str, token: str, request: str = "") -> State | None:
     """Where a run stood after the reply with this token; nothing where it was not recorded. A token
     is recorded with its reply, and beside it the digest of what was sent, in the part of the entry
     that can be pruned. `request` is the digest of what is sent now. What is not what was sent the

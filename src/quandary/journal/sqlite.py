@@ -7,9 +7,9 @@ import sqlite3
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 from weakref import finalize
 
@@ -105,10 +105,13 @@ _FAULTS = {
 
 
 class _Act:
-    """Something that a thread wants to write, and what became of it."""
+    """Something that a thread wants to write, alone or with others, and what became of it."""
 
-    def __init__(self, action: Callable[[], Any]) -> None:
-        self.action, self.result, self.error = action, None, cast("Exception | None", None)
+    def __init__(self, action: Callable[[], Any], *, alone: bool) -> None:
+        self.action, self.alone, self.is_over = action, alone, False
+        self.result, self.error = None, cast("Exception | None", None)
+        self.turn = threading.Lock()  # let go of when it was written, or has to write
+        self.turn.acquire()
 
 
 class SqliteStore(Store):
@@ -119,9 +122,9 @@ class SqliteStore(Store):
         self.address = self.path if self.path == MEMORY else os.path.abspath(self.path)
         self.patience = patience
         self._lock = threading.RLock()  # of the connection
-        self._acts: list[_Act] = []  # what waits to be written, together
-        self._turn, self._writing = threading.Condition(), False
-        """Who writes next, and whether somebody does."""
+        self._acts, self._queue = list[_Act](), threading.Lock()
+        """What waits to be written: the first of them writes, and as many as it can with it."""
+        self._taken: Sequence[_Act] = ()  # what it is writing at this moment
         self._added: list[tuple[int, int, bytes]] = []
         """What a transaction has added: the first and the last number, and the last digest."""
         self._reading = threading.Lock()
@@ -175,16 +178,16 @@ class SqliteStore(Store):
 
     def news(self, seconds: float) -> Generator[bool]:
         """Nobody tells about a file, but SQLite counts what other connections write to it."""
-        own = self._name == MEMORY
-        name = MEMORY if own else self._name
-        with closing(self._connect(name, uri=name != self.address)) as watcher:
-            seen: object = None
+        own, seen = self._name == MEMORY, cast("object", None)
+        with ExitStack() as opened:
+            watcher: sqlite3.Connection | None = None
             while True:
                 deadline, told = chance.monotonic() + seconds, False
                 while not told and (left := deadline - chance.monotonic()) > 0:
                     chance.sleep(min(left, seconds if own else _GLANCE))
                     before, seen = seen, None
-                    with suppress(sqlite3.Error):  # where it cannot be told, it is looked for
+                    with suppress(sqlite3.Error, StoreError):  # then it is looked for
+                        watcher = watcher or opened.enter_context(closing(self._connect_again()))
                         seen = watcher.execute("PRAGMA data_version").fetchone()
                     told = own or seen is None or seen != before
                 yield told
@@ -374,6 +377,14 @@ class SqliteStore(Store):
         except sqlite3.Error as error:
             raise StoreError(self._explain(error)) from error
 
+    def _connect_again(self) -> sqlite3.Connection:
+        """One more connection; where the file was taken away, none is made in its place."""
+        if self._name != self.address or self._name == MEMORY:
+            return self._connect(self._name, uri=self._name != MEMORY)
+        from pathlib import Path  # noqa: PLC0415 - slow, and not for whoever only answers
+
+        return self._connect(f"{Path(self.address).as_uri()}?mode=rw", uri=True)
+
     def _prepare(self) -> None:
         """See whose file it is, and bring it to the schema of this version."""
         try:
@@ -449,7 +460,7 @@ class SqliteStore(Store):
         with self._reading:
             if self._reader is None:
                 self._require_file()
-                self._reader = self._connect(self._name, uri=self._name != self.address)
+                self._reader = self._connect_again()
             return action(self._reader)
 
     def _file(self) -> tuple[int, int] | None:
@@ -483,63 +494,79 @@ class SqliteStore(Store):
         hears what became of its own only after that. What takes longer, with a `patience` of its
         own or `secure`, is written alone. If `secure`, what it deletes is overwritten, from now on.
         """
-        act = _Act(action)
-        queue = [] if secure or patience is not None else self._acts
-        queue.append(act)
-
-        def is_next() -> bool:
-            return act not in queue or not self._writing
+        act = _Act(action, alone=secure or patience is not None)
+        came = chance.monotonic()
 
         def attempt() -> None:
-            with self._turn:
-                self._turn.wait_for(is_next)
-                own = act in queue
-                self._writing = self._writing or own
-            if own:
-                try:
-                    with self._lock:
-                        if secure:
-                            self._db.execute("PRAGMA secure_delete = ON")
-                        self._commit(queue)
-                finally:
-                    with self._turn:
-                        self._writing = False
-                        self._turn.notify_all()
+            if not act.is_over:
+                with self._lock:
+                    with self._queue:
+                        together = takewhile(lambda one: not one.alone, self._acts)
+                        self._taken = (act,) if act.alone else tuple(together)
+                    if secure:
+                        self._db.execute("PRAGMA secure_delete = ON")
+                    self._commit(self._taken)
             if act.error is not None:
                 raise act.error
 
         try:
-            self._patiently(attempt, patience=patience)
-        except BaseException:
-            with self._turn:
-                self._turn.wait_for(is_next)
-                given_up = act in queue
-                if given_up:
-                    queue.remove(act)
-            if given_up or act.error is not None:
-                raise  # else somebody wrote it at the last moment
+            with self._queue:
+                self._acts.append(act)
+                is_first = self._acts[0] is act
+            if not is_first:
+                self._await_turn(act, came, self.patience if patience is None else patience)
+            self._patiently(attempt, patience=patience, since=came)
+        finally:
+            self._leave(act)
         return cast("T", act.result)
 
-    def _commit(self, queue: list[_Act]) -> None:
-        """Do all that waits as one transaction; where that fails, all of it has failed."""
-        acts, db = queue[:], self._db
+    def _await_turn(self, act: _Act, came: float, patience: float) -> None:
+        """Until somebody has written it, or it has to write; in vain where time is up before."""
+        if not act.turn.acquire(timeout=max(came + patience - chance.monotonic(), 0)):
+            with self._queue:
+                if not (act.is_over or act in self._taken or self._acts[0] is act):
+                    self._acts.remove(act)
+                    raise StoreError(self._locked(patience))
+            act.turn.acquire()
+
+    def _leave(self, act: _Act) -> None:
+        """Wake those whose acts were written with this one, and who writes next, each once."""
+        with self._queue:
+            if self._acts[:1] != [act]:  # then somebody else wakes whoever waits
+                self._acts = [one for one in self._acts if one is not act]
+                return
+            taken, self._taken = self._taken, ()
+            self._acts = [one for one in self._acts if one is not act and not one.is_over]
+            woken = [one for one in taken if one is not act and one.is_over] + self._acts[:1]
+        for one in woken:
+            one.turn.release()
+
+    def _commit(self, acts: Sequence[_Act]) -> None:
+        """Do all of it as one transaction; where that fails, all of it has failed."""
+        db, is_done = self._db, False
         self._added.clear()
         try:
             db.execute("BEGIN IMMEDIATE")
             self._require_known(db)
             for act in acts:
                 self._do(act, alone=len(acts) == 1)
+            is_done = True
             db.execute("COMMIT")
-        except BaseException as error:
+            for act in acts:
+                act.is_over = True
+        except Exception as error:
+            if _code(error) in _BUSY:
+                raise  # it still waits
+            self._added.clear()
+            for act in acts:
+                act.error, act.is_over = error, True
+        except BaseException:
+            for act in acts:  # who interrupts a commit is heard when it is on disk
+                act.is_over = is_done and not db.in_transaction
+            raise
+        finally:
             if db.in_transaction:
                 db.execute("ROLLBACK")
-            if _code(error) in _BUSY or not isinstance(error, Exception):
-                raise  # it still waits
-            for act in acts:
-                act.error = error
-            del queue[: len(acts)]
-            return
-        del queue[: len(acts)]
         if self._added and self.keeper is not None:
             self.keeper.keep(self._added[0][0], *self._added[-1][1:])
 
@@ -565,13 +592,14 @@ class SqliteStore(Store):
         action: Callable[[], T],
         lock: AbstractContextManager[object] | None = None,
         patience: float | None = None,
+        since: float | None = None,
     ) -> T:
         """Try again while others hold the file, after pauses too uneven to leave anyone behind.
         SQLite's own way of waiting starves writers: its pauses grow, so that newcomers win. The
         lock is held for each try, not between them.
         """
         patience = self.patience if patience is None else patience
-        deadline = chance.monotonic() + patience
+        deadline = (chance.monotonic() if since is None else since) + patience
         while True:
             try:
                 if lock is None:
@@ -584,11 +612,12 @@ class SqliteStore(Store):
                 if _code(error) not in _BUSY:
                     raise StoreError(self._explain(error)) from error
                 if chance.monotonic() >= deadline:
-                    raise StoreError(
-                        f"{self.path} has been locked by another program for "
-                        f"{patience:g} seconds; try again when it is done"
-                    ) from error
+                    raise StoreError(self._locked(patience)) from error
             chance.sleep(chance.uniform(0.0003, 0.003))
+
+    def _locked(self, patience: float) -> str:
+        held = f"{self.path} has been locked by another program for {patience:g} seconds"
+        return f"{held}; try again when it is done"
 
     def _explain(self, error: Exception) -> str:
         said = _FAULTS.get(_code(error), ": {error}")

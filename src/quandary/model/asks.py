@@ -193,6 +193,8 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The way up (`<`) and the options of the levels above (`<OK`, `<<OK`), which typed text may
     name where it means nothing of the level itself."""
     menu: bool = False  # whether there is anything behind Other
+    other: str = "Other"  # what its author calls Other, which people see by the host's name
+    narrowed: bool = False  # it asks which of a few is meant: a number is a place among these
     outright: tuple[str, ...] = ()
     """Codes that only a name, the word that the label begins with, or a number picks: at a gate,
     what moves a phase. The names of phases in such labels tell nothing."""
@@ -212,6 +214,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     template: str = ""
     """The text with the names of slots in place of values without a space, which can differ from
     one asking to the next; nothing where that is the text itself."""
+    templates: tuple[Choice, ...] = ()  # the same of its options; nothing where they have no slots
 
     @property
     def decidable(self) -> bool:
@@ -234,7 +237,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         which page of a host's box an option stands is no part of it. A phrase that says what it is
         about is one, where the question leaves that to its header.
         """
-        options = sorted((c.code, c.shown, c.description) for c in self.options)
+        options = sorted((c.code, c.shown, c.description) for c in self.templates or self.options)
         about = (self.title,) if " " in self.title and self.title not in self.text else ()
         return self.template or self.text, self.multi, options, *about
 
@@ -472,11 +475,17 @@ def problem(candidates: Sequence[Candidate]) -> str:
     for number, text in chain(_unnamed(candidates), _twice(candidates), _astray(candidates)):
         key = " ".join(candidates[number - 1].key.split())
         return f"entry {number} ({key}): {text}" if key else f"entry {number}: {text}"
-    circle = _circle({c.key: c.requires for c in candidates})
-    if circle:
-        number = [c.key for c in candidates].index(circle[0]) + 1
-        way = " requires ".join([*circle, circle[0]])
-        return f"entry {number} ({circle[0]}): it requires itself in the end ({way})"
+    from graphlib import CycleError, TopologicalSorter  # noqa: PLC0415 - only lists need it
+
+    keys = [c.key for c in candidates]
+    try:
+        TopologicalSorter({c.key: c.requires for c in candidates}).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1][:0:-1]  # each requires the next
+        first = min(circle, key=keys.index)
+        at = circle.index(first)
+        way = " requires ".join([*circle[at:], *circle[:at], first])
+        return f"entry {keys.index(first) + 1} ({first}): it requires itself in the end ({way})"
     return ""
 
 
@@ -485,7 +494,7 @@ def _unnamed(candidates: Sequence[Candidate]) -> Iterator[tuple[int, str]]:
         key = candidate.key
         if not key.strip():
             yield number, "its key is missing; give it a short one, such as E1"
-        elif key == MORE or key != " ".join(key.split()):
+        elif key == MORE or key != " ".join(key.split()) or "{" in key:  # no slot is filled there
             yield number, "its key cannot be typed; give it a short one on one line, such as E1"
         if not candidate.title.strip():
             yield number, "its title is missing; say in a few words what it is"
@@ -502,7 +511,7 @@ def _twice(candidates: Sequence[Candidate]) -> Iterator[tuple[int, str]]:
 
 
 def _astray(candidates: Sequence[Candidate]) -> Iterator[tuple[int, str]]:
-    known = {c.key for c in candidates}
+    known = {c.key: c for c in candidates}
     for number, candidate in enumerate(candidates, 1):
         for field in ("requires", "conflicts"):
             for key in getattr(candidate, field):
@@ -511,24 +520,5 @@ def _astray(candidates: Sequence[Candidate]) -> Iterator[tuple[int, str]]:
                 elif key not in known:
                     yield number, f"{field} names {key!r}, which is not the key of any entry"
         for key in candidate.requires:
-            if key in candidate.conflicts:
+            if key in candidate.conflicts or candidate.key in known[key].conflicts:
                 yield number, f"it requires {key} and conflicts with it; only one of the two can be"
-
-
-def _circle(requires: dict[str, tuple[str, ...]]) -> list[str]:
-    """Keys of which each requires the next, and the last one the first."""
-    done: set[str] = set()
-    for start, first in requires.items():
-        way: dict[str, Iterator[str]] = {} if start in done else {start: iter(first)}
-        while way:
-            key = next(reversed(way))
-            needed = next(way[key], None)
-            if needed is None:
-                del way[key]
-                done.add(key)
-            elif needed in way:
-                keys = list(way)
-                return keys[keys.index(needed) :]
-            elif needed not in done:
-                way[needed] = iter(requires[needed])
-    return []

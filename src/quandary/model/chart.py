@@ -88,9 +88,6 @@ class Step(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
     def _declared(self) -> str:
         return (self.field("kind") or "").strip().casefold()
 
-    def tagged(self, name: str) -> bool:
-        return fold(name) in map(fold, self.tags)
-
 
 class Route(Content, frozen=True, eq=False, gc=False, omit_defaults=True):
     """A line from one step to another; an end that is joined to nothing is empty."""
@@ -283,7 +280,8 @@ def loosened(label: str) -> str:
     return folded(label).strip(_OUTER)
 
 
-DOUBTFUL_TASK = "terminator-task"
+DOUBTFUL_TASK, UNREACHABLE = TOLERATED = ("terminator-task", "unreachable")
+"""What a run may have begun with before such a chart was refused, and goes on with."""
 SHOWN = 5  # how many shapes a message names before it only counts them
 _SLOT = re.compile(r"\{\{\s*steps\.([^{}]+)\.\w+\s*\}\}")
 
@@ -417,7 +415,7 @@ def _ways(plan: Map, step: Step, ways: list[Route]) -> Iterator[Problem]:
     elif len(ways) > 1 and step.is_terminator:
         message = f"the terminator {named(step)} has {len(ways)} ways out, and nobody is asked"
         yield _error("terminator-choice", f"{message} there; draw a decision after it", step)
-    elif ways and step.has_doubtful_task:
+    elif step.has_doubtful_task and (ways or step.field("prompt")):
         yield _doubtful_task(plan, step)
     if step.shape == "decision" and len(ways) < 2:
         out = "one way out" if ways else "no way out"
@@ -439,7 +437,8 @@ def _doubtful_task(plan: Map, step: Step) -> Problem:
     message = f"{named(step)} is drawn as a terminator, where nobody is called"
     remedy = "draw a box if it is to be done, or say so in its data field kind: process, terminator"
     if any(route.source != step.id for route in plan.into(step)):
-        return _error(DOUBTFUL_TASK, f"{message}, and has ways in and out; {remedy}", step)
+        has = "ways in and out" if plan.ways(step) else "a prompt"
+        return _error(DOUBTFUL_TASK, f"{message}, and has {has}; {remedy}", step)
     return _warning("start-text", f"{message}: a run begins there; {remedy}", step)
 
 
@@ -482,7 +481,8 @@ def _reach(plan: Map) -> Iterator[Problem]:
     reached = {step.id: step for step in plan.walk(starts[0])}
     if lost := [step for key, step in plan.steps.items() if key not in reached]:
         message = f"nothing leads to {listed(lost)} from {named(starts[0])}; never run"
-        yield _warning("unreachable", message, *lost)
+        nothing_done = starts[0].is_terminator and not plan.ways(starts[0])
+        yield (_error if nothing_done else _warning)(UNREACHABLE, message, *lost)
     ending = _ending(plan, reached)
     if endless := [step for key, step in reached.items() if key not in ending]:
         message = f"no end can be reached from {listed(endless)}; a run would loop forever"

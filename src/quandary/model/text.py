@@ -54,18 +54,18 @@ _JOINED = (
     "\u0f00-\u109f\u1780-\u17b3\u17b6-\u17d3\u1820-\u18aa"
 )
 """Letters from Arabic to Mongolian, which a joiner between them gives another form."""
-_HIDDEN = re.compile(f"[{_CONTROL}{_FORMAT}{_EMPTY}]|(?<=[{_MARKS}]{{4}})[{_MARKS}]")
+_HIDDEN = f"[{_CONTROL}{_FORMAT}{_EMPTY}]|(?<=[{_MARKS}]{{4}})[{_MARKS}]"
 
 
 def is_blank(text: str) -> bool:
     """Whether there is nothing in a text that anybody could see."""
-    parts = (text[:100], text)  # the beginning of most texts is enough to tell
-    return not any(_HIDDEN.sub("", part).strip() for part in parts)
+    seen = text[:1].isascii() and text[:1].isalnum()  # the beginning of most texts tells
+    return not (seen or any(re.sub(_HIDDEN, "", part).strip() for part in (text[:100], text)))
 
 
 def printable(text: str) -> str:
     r"""What a text looks like on one line: breaks and tabs are spaces, what is hidden `\x1b`."""
-    return _HIDDEN.sub(_escape, re.sub(_SPACED, " ", text))
+    return re.sub(_HIDDEN, _escape, re.sub(_SPACED, " ", text))
 
 
 def one_line(text: str) -> str:
@@ -77,7 +77,7 @@ def reveal(text: str) -> str:
     r"""The same for a text that keeps its lines, as `\u001b`: pages, forms and messages."""
     if text.isascii() and text.isprintable():  # as most are
         return text
-    return _HIDDEN.sub(_escape_broadly, text)
+    return re.sub(_HIDDEN, _escape_broadly, text)
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -184,32 +184,38 @@ def named_of(options: tuple[Option, ...]) -> tuple[Option, ...]:
 
 
 def extend(tree: Tree, base: Tree) -> Tree:
-    """A tree with another's options under bare codes, in its own order; the others are left out."""
-    known: dict[str, Option] = {}
-    for decision in base.decisions:
-        for _, option in decision.walk():
-            known.setdefault(option.code, option)
+    """A tree with another's options under bare codes, in its own order; the others are left out.
+    A bare code stands for what is at the same path, in the decision of that name if there is one.
+    """
+    walked = [(d.name, path, option) for d in base.decisions for path, option in d.walk()]
+    known: dict[tuple[object, ...], Option] = {}
+    for name, path, option in sorted(walked, key=lambda one: len(one[1])):
+        for place in _places(name, path):
+            known.setdefault(place, option)
     decisions = tuple(
-        replace(decision, options=tuple(_inherit(o, known) for o in decision.options))
-        for decision in tree.decisions
+        replace(d, options=tuple(_inherit(o, d.name, (o.code,), known) for o in d.options))
+        for d in tree.decisions
     )
     names = ("trigger", "extras", "kind", "question", "keywords", "require", "shape")
     values = {name: getattr(tree, name) or getattr(base, name) for name in names}
     return replace(tree, decisions=decisions or base.decisions, **values)
 
 
-def _inherit(option: Option, known: dict[str, Option]) -> Option:
-    own = tuple(_inherit(child, known) for child in option.options)
-    source = known.get(option.code)
+def _places(name: str, path: tuple[str, ...]) -> tuple[tuple[object, ...], ...]:
+    return (name, path), (name, path[-1:]), path, path[-1:]
+
+
+def _inherit(
+    option: Option, name: str, path: tuple[str, ...], known: dict[tuple[object, ...], Option]
+) -> Option:
+    own = tuple(_inherit(child, name, (*path, child.code), known) for child in option.options)
+    source = next((known[place] for place in _places(name, path) if place in known), None)
     if option.label or source is None:
         return replace(option, options=own)
-    return replace(
-        option,
-        label=source.label,
-        description=option.description or source.description,
-        multi=option.multi or source.multi,
-        options=own or source.options,
-    )
+    said = {
+        part: getattr(option, part) or getattr(source, part) for part in ("description", "multi")
+    }
+    return replace(option, label=source.label, options=own or source.options, **said)
 
 
 def _unplaced(part: object) -> object:

@@ -1,10 +1,8 @@
 """What a person meant by a typed reply: the one place where text becomes a choice.
 
-One idea is behind it: every word of a reply has to be accounted for by one option, or be filler.
-Otherwise it is asked about, or kept as own words; to read wrongly is the worst outcome.
-
-Strict reading takes what names an option outright (here). Plain reading cuts a reply into clauses
-(`sentences`) and picks only where options account for all their words (`meaning`, `lexicon`).
+Every word of a reply has to be accounted for by one option, or be filler; else it is asked about,
+or kept as own words. Strict reading takes what names an option outright (here); plain reading cuts
+a reply into clauses (`sentences`) and accounts for all their words (`meaning`, `lexicon`).
 """
 
 from __future__ import annotations
@@ -26,23 +24,26 @@ HEAD = 400  # how many characters of a reply can name an option; what follows is
 OWN = Reading("own-words")
 _OTHERS = {"other", OTHER.casefold()}
 _BACK = {("back",), ("go", "back"), ("up",)}
+_APOSTROPHES = str.maketrans("", "", "'’`´‘")
+_QUESTION_MARKS = str.maketrans("？؟", "??")
+_MONEY = {"$": "dollar", "€": "euro", "£": "pound"}
+_EDGES = r"\A(?:[^\w$+<=>^`|~👎❌]|_)+|(?:[^\w$+<=>^`|~👎❌]|_)+\Z"
 # These are compiled when they are needed, which for most replies is never.
 _NUMBERED = r"#\s*\d+(?!\w)"
 _BRACKETED = r"\[\s*([^\[\]]+?)\s*\]"
 _ADDED = r"[\w/+,&\s-]{1,200}"
-_JOINT = (
+_PLACE = r"(?<![^\s+,&])#?([1-9]\d?)(?![^\s+,&])"
+_JOINT = (  # what stands behind one of several names
     r"""(?:[ .…!"”»']*(?:\Z|[,;&+\n])| (?=and |plus ))[ "“«']*"""
     r"""(?:(?:[,;&+\n]|and |plus )[ "“«']*)*"""
 )
-"""What stands behind one of several names: commas, "and", or nothing more."""
 _MARKS: dict[str, Prefix] = {"???": "deep", "?": "explain", "!": "force", "#": "tag"}
 _MARKS |= {"@": "reference", "+": "add"}
 
 
 def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
-    """What the text means as a reply to the question. The order is fixed: prefix, blank, extra,
-    code, label, another tree's keyword, and in plain mode whatever the words say; what is left is
-    the person's own words.
+    """What the text means as a reply to the question, in this order: prefix, blank, extra, code,
+    label, another tree's keyword, in plain mode whatever the words say, and the person's own words.
     """
     bare = "" if is_blank(text) else text.strip()
     if question.value:
@@ -50,11 +51,18 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
     found = _read_prefix(bare, question, mode)
     if found or question.confirms:
         return found or _read_confirmation(bare, question)
-    if not bare or (len(bare) < 40 and trim(bare).casefold() in _OTHERS):
+    is_form = mode == "strict" or question.menu  # numbered text has no Other of its own
+    said = trim(bare).casefold() if len(bare) < 40 else bare
+    if not bare or (said in _OTHERS and (is_form or said not in names_of(question).exact)):
         return Reading("blank")
+    place = question.narrowed and mode == "plain" and re.fullmatch(r"#?(\d{1,3})[.)]?", bare)
+    if place and 0 < int(place[1]) <= len(question.choices):  # to be asked once more is enough
+        return reading((question.choices[int(place[1]) - 1].code,), question)
+    others = [name.casefold() for name in (question.behind_other, trim(question.other))]
     found = (
         _read_extra(bare, question)
         or read_name(bare, question, mode)
+        or (Reading("blank") if said in others else None)
         or _read_keyword(bare, question)
         or read_above(bare, question, whole=True)
     )
@@ -107,32 +115,35 @@ def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:
         argument = bare[len(mark) :].strip()
         if prefix in {"force", "add"}:
             argument = re.sub(_BRACKETED, r"\1", argument)
-        known = names_of(question) if prefix == "add" and question.multi else None
-        if known and not known.code(argument) and len(named := known.label(argument)) == 1:
-            argument = named[0]
+        added = _read_added(argument, question, mode) if prefix == "add" else argument
         # A mark alone is half a thought: the question comes again.
-        own = bare[1:2].isspace() if prefix != "add" else argument and not _adds(argument, question)
-        if own and prefix in {"tag", "reference", "add"}:
+        if added is None or (bare[1:2].isspace() and prefix in {"tag", "reference"}):
             return OWN
-        return Reading("prefix", prefix=prefix, argument=argument)
+        return Reading("prefix", prefix=prefix, argument=added)
     return None
 
 
-def _adds(argument: str, question: Question) -> bool:
-    """Whether codes stand behind a `+`; where only one may be chosen, the flow refuses them."""
+def _read_added(argument: str, question: Question, mode: Mode) -> str | None:
+    """The codes that a `+` adds, or what is like some, for the flow to refuse; else nothing."""
+    known, places = names_of(question), {str(n): c.code for n, c in enumerate(question.choices, 1)}
+    numbered = re.sub(_PLACE, lambda found: places.get(found[1], found[0]), argument)
+    for said in (argument, numbered)[: (1 + (mode == "plain")) * question.multi]:
+        named = known.code(said) or known.label(said)
+        if codes := named if len(named) == 1 else known.split(said):
+            return " ".join(codes)
     parts = re.findall(r"[^+,&\s]+", argument) if re.fullmatch(_ADDED, argument) else []
-    known = names_of(question)
-    return bool(parts) and ((question.multi and not parts[1:]) or all(map(known.code, parts)))
+    are_names = all(known.code(p) or (mode == "plain" and re.fullmatch(_PLACE, p)) for p in parts)
+    is_alike = not argument or (parts and (are_names or (question.multi and not parts[1:])))
+    return argument if is_alike else None
 
 
 def _read_extra(bare: str, question: Question) -> Reading | None:
     """A letter alone, with or without a colon, full stop or question mark, is that extra."""
     letter = re.fullmatch(r"\(?\s*(\S+?)\s*[:.)?]?", bare) if len(bare) < 8 else None
-    for extra in question.extras if letter else ():
-        if letter and extra.letter.casefold() == letter[1].casefold():
-            shows: Prefix | None = "show" if extra.shows else None
-            return Reading("extra", matched=extra.text, extra=extra.letter, prefix=shows)
-    return None
+    said = letter[1].casefold() if letter else ""
+    extra = next((one for one in question.extras if one.letter.casefold() == said), None)
+    shows: Prefix | None = "show" if extra and extra.shows else None
+    return Reading("extra", matched=extra.text, extra=extra.letter, prefix=shows) if extra else None
 
 
 def read_name(bare: str, question: Question, mode: Mode) -> Reading | None:
@@ -184,7 +195,7 @@ def reading(
     """A pick of one option, or of several together; else the options that fit equally well."""
     opened = [Choice(question.behind_other, "Other")] if OTHER in codes else []  # beside ticks
     if not {*codes} - {OTHER} or (opened and not (together and question.multi and opened[0].code)):
-        return Reading("blank") if {*codes} == {OTHER} else OWN
+        return Reading("blank") if {*codes} == {OTHER} and not comment else OWN
     chosen = [*(c for c in (*question.choices, *question.named) if c.code in codes), *opened]
     codes = tuple(dict.fromkeys(c.code for c in chosen))
     matched = ", ".join(c.label or c.code for c in chosen)
@@ -241,7 +252,7 @@ class Names:
         opened = [said, *((*said[:-1], said[-1] + unit) for unit in units)]
         begun = [c for c, _, label in self.names if label[: len(said)] in opened and said != label]
         begun += [c for c, _, label in self.names if label[2:] and said == (label[0] + label[1],)]
-        small = ARTICLES | {"go"}  # what begins `Go back` and `Go ahead` alike, and names neither
+        small = {"the", "a", "an", "i", "go"}  # `go` begins `Go back` and `Go ahead` alike
         return () if small.issuperset(said) else tuple(begun)
 
     def find_mistyped(self, text: str) -> Words:
@@ -280,13 +291,6 @@ def names_of(question: Question) -> Names:
     return option_names((*question.choices, *question.named))
 
 
-ARTICLES = frozenset(("the", "a", "an", "i"))
-_APOSTROPHES = str.maketrans("", "", "'’`´‘")
-_QUESTION_MARKS = str.maketrans("？؟", "??")
-_MONEY = {"$": "dollar", "€": "euro", "£": "pound"}
-_EDGES = r"\A(?:[^\w$+<=>^`|~👎❌]|_)+|(?:[^\w$+<=>^`|~👎❌]|_)+\Z"
-
-
 @cache
 def _word() -> re.Pattern[str]:
     return re.compile(r"""(?x)
@@ -297,6 +301,7 @@ def _word() -> re.Pattern[str]:
         | \d{1,2}(?::\d\d)?\ ?(?i:[ap]m)(?!\w)                      # a time of day
         | \d+(?:[.,]\d+)?\ ?(?i:%|percent(?!\w))
         | [vV]?\d+(?:[.:]\d+)+                                       # versions and times
+        | [wW]/[oO](?!\w)                                            # without
         | [^\W_]+(?:['’`´][^\W_]+)*
         | [👍👎✅❌🚀]
     """)
@@ -345,16 +350,8 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(_spell(m) for m in _word().findall(text))
 
 
-_OPPOSITES = (
-    r"(?:un|in|im|il|ir|ex|de|dis|non|re|en|up|down|on|off|out|over|under|pre|post|inter|intra|sub"
-    r"|anti|mis)?"
-)
-
-
 def slips(typed: str, meant: str) -> int | None:
-    """How many slips lie between what was typed and what may be meant; None when too many. One is
-    forgiven from 5 letters and two from 9, other digits and a prefix that opposes never.
-    """
+    """How many slips lie between what was typed and what may be meant; None when too many."""
     letters = sum(map(str.isalnum, meant))
     allowed = (letters >= 5) + (letters >= 9)
     near = abs(len(typed) - len(meant)) <= allowed > 0
@@ -362,13 +359,21 @@ def slips(typed: str, meant: str) -> int | None:
         return None
     from rapidfuzz.distance import OSA, Postfix  # noqa: PLC0415 - only after exact matching has failed
 
+    from quandary.reading.phrases import WORDS, cardinal  # noqa: PLC0415 - likewise
+
     distance = OSA.distance(typed, meant, score_cutoff=allowed)
-    opposes = distance and _opposes(typed, meant, Postfix.similarity(typed, meant))
+    same = Postfix.similarity(typed, meant)
+    ends = ({t[: len(t) - n].rpartition(" ")[2] for t in (typed, meant)} for n in (same, same - 1))
+    opposes = any(same > 2 and len(two) == 2 and two - {""} <= WORDS.opposing for two in ends)
+    opposes = opposes or turns(words(typed), words(meant))
+    fresh = {*words(typed)} - {*words(meant)}  # `two` and `some` are no slips
+    opposes = opposes or any(word in WORDS.counted or cardinal(word) for word in fresh)
     return None if distance > allowed or opposes else int(distance)
 
 
-def _opposes(one: str, two: str, shared: int) -> bool:
-    """Whether two words that end in the same letters, so many, begin with other prefixes."""
-    pairs = ((one[: len(one) - n], two[: len(two) - n]) for n in (shared, shared - 1))
-    unlike = [f"{a} {b}" for a, b in pairs if shared > 2 and a != b]
-    return any(re.fullmatch(f"{_OPPOSITES} {_OPPOSITES}", pair) for pair in unlike)
+def turns(said: Words, label: Words) -> bool:
+    """Whether words say the opposite of a label with a small one of them: `scale up`."""
+    from quandary.reading.phrases import OPPOSED  # noqa: PLC0415 - likewise
+
+    left = {*label} - {*said}
+    return any(left & OPPOSED.get(word, frozenset()) for word in {*said} - {*label})

@@ -8,17 +8,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from quandary.reading import Words, slips, spans, words
-from quandary.reading.phrases import ALIKE, IRREGULAR, NTH, WORDS, cardinal
+from quandary.reading.phrases import ALIKE, IRREGULAR, SUFFIXES, WORDS, cardinal, strip
 
 if TYPE_CHECKING:
     from quandary.model.asks import Choice
 
-_INFLECTIONS = ("ings", "ing", "ied", "ies", "ed", "es", "s")
-_DERIVATIONS = (
-    *("ations", "ation", "ments", "ment", "ably", "able", "ally", "ions", "ion", "ors", "ers"),
-    *("ly", "al", "or", "ate", "ity", "ive", "izing", "ize"),
-)
-_LOOKALIKES = ("ss", "us", "is", "eed", "thing")  # which are no inflection
 _VOWELS = frozenset("aeiouy")
 
 
@@ -26,11 +20,12 @@ _VOWELS = frozenset("aeiouy")
 def stem(word: str) -> str:
     """What the forms of a word have in common: `approving`, `approval` and `approve` alike."""
     word = ALIKE.get(word) or IRREGULAR.get(word, word)
-    if word[:1].isdigit() and word[-2:] in NTH:
+    if word[:1].isdigit() and word[-2:] in WORDS.nth:
         return word[:-2]
     if len(word) <= 3 or not word.isalpha():
         return word
-    word = _without(_without(word, (*_INFLECTIONS, "ly"), 3), _DERIVATIONS, 4)
+    word = _without(word, (*SUFFIXES.inflections, "ly"), 3)
+    word = _without(ALIKE.get(word, word), SUFFIXES.derivations, 4)
     word = word.removesuffix("at") if len(word) > 6 else word
     word = word.removesuffix("e") if len(word) > 3 else word
     if len(word) > 3 and word[-1] == word[-2] and word[-1] not in _VOWELS:
@@ -39,7 +34,7 @@ def stem(word: str) -> str:
 
 
 def _without(word: str, endings: tuple[str, ...], least: int) -> str:
-    for ending in () if word.endswith(_LOOKALIKES) else endings:
+    for ending in () if word.endswith(SUFFIXES.lookalikes) else endings:
         rest = word.removesuffix(ending)
         if rest != word and len(rest) >= least and not _VOWELS.isdisjoint(rest):
             return rest + "y" if ending in {"ied", "ies"} else rest
@@ -58,10 +53,9 @@ def _resembles(typed: str, meant: str) -> bool:
     return len(typed) > 4 and not other and slips(typed, meant) is not None
 
 
+_ADDED = r"(?<=\w)\s*\([^()]*\)\s*\Z"
 _PIECES = re.compile(r"[.,;:!?]+(?=\s|$)|[()\[\]—–]|\s-\s")
 _PARTS = re.compile(rf"{_PIECES.pattern}|\b(?:and|or|but)\b")
-_SMALL = WORDS.function | {"first", "again", "next"}
-_TAKING = frozenset(("until", "after", "before", "needs", "costs"))  # more than their object
 _EMPTY = WORDS.negators | frozenset(map(stem, WORDS.function | WORDS.stating))
 _WHOSE = WORDS.function - WORDS.passing  # says of whom something is said: `send it to me`
 _SAYING_LITTLE = frozenset(map(stem, WORDS.neutral))
@@ -86,14 +80,13 @@ class Lexicon:
         labels = [words(option.label) for option in options]
         self.label_words = frozenset(word for label in labels for word in label)
         self.first = frozenset(stem(label[0]) for label in labels if label)
-        self.deeds = frozenset(stem(label[0]) for label in labels if len(label) > 1)
-        self.joins = frozenset(
-            (one, between, two)
+        self.verbs = self.first.union(stem(word) for e in labels for word in strip(e)[:1])
+        self.deeds = frozenset(stem(e[0]) for e in labels if any(map(str.isalpha, e[1:])))
+        self.joins = frozenset(  # words of labels with what is between them: `release`, `/`, `1`
+            (one, option.label[end:start].strip(), two)
             for option in options
             for (one, _, end), (two, start, _) in pairwise(spans(option.label))
-            if (between := option.label[end:start].strip())
         )
-        """Words of labels with what stands between them: `release`, `/`, `1`."""
         self._labels = sorted(w for w in self.label_words if len(w) >= 4)
 
     def tells(self, word: str) -> bool:
@@ -105,9 +98,10 @@ class Lexicon:
     def names(self, said: Words) -> set[str]:
         """The options whose label these words say in full, or open as it does."""
         tokens = self._tokens_meant(said)
-        begun = (e for e in self.entries if tokens & {*e.label[:1], e.known})
-        whole = (e for e in self.entries if e.telling and e.telling <= tokens)
-        return {e.code for e in (*begun, *whole)}
+        whole = [e for e in self.entries if e.telling and e.telling <= tokens]
+        opened = tokens - {e.label[0] for e in whole}
+        begun = (e for e in self.entries if opened & {*e.label[:1]} or e.known in tokens)
+        return {e.code for e in (*whole, *begun)}
 
     def speaks_of(self, said: Words, codes: Words) -> set[str]:
         """The options besides these whose label the words say, or all of it but its verb."""
@@ -131,8 +125,8 @@ class Lexicon:
 
     def verbatim(self, said: Words) -> Words:
         """The options that have these words in their label or description, whatever the words."""
-        both = ((e.code, (e.label, e.description)) for e in self.entries)
-        return tuple(code for code, lines in both if _within(_tokens(said), *lines))
+        tokens = _tokens(said)
+        return tuple(e.code for e in self.entries if _within(tokens, e.label, e.description))
 
     def find_in_labels(self, said: Words) -> Words:
         """The options with these very words in their label."""
@@ -178,14 +172,15 @@ class Lexicon:
         return self._check(Fit(codes, int(label), guessed), told) if fitting else None
 
     def find_rivals(self, said: Words, codes: Words) -> Words:
-        """The other options that have every telling word, in whatever place."""
+        """The other options that have every telling word; a label said in full has none."""
         told = {t for word, t in zip(said, _sign(said), strict=True) if self.tells(word)}
-        entries = (e for e in self.entries if told and e.code not in codes)
+        whole = any(told == e.telling for e in self._entries(codes))
+        entries = (e for e in self.entries if told and not whole and e.code not in codes)
         return tuple(e.code for e in entries if all(map(e.resembles, told)))
 
     def passes(self, said: Words, codes: Words) -> bool:
         """Whether just a word is said that a description has in passing: `on the left`."""
-        told = [word for word in said if word not in _SMALL]
+        told = [word for word in said if word not in WORDS.lesser]
         if len(told) != 1 or WORDS.negators & {*said} or (said[1:] and self.verbatim(said)):
             return False
         same = {told[0], told[0].removesuffix("s"), stem(told[0]) if len(told[0]) > 6 else ""}
@@ -222,9 +217,7 @@ class Lexicon:
 
 
 def _score(entry: _OptionWords, meant: list[set[str]], also: set[str], *, whole: bool) -> float:
-    """How much is said for an option, by its description half; nothing when a word is not its own.
-    With words that say little, or that are the question's, its `whole` label must be said.
-    """
+    """How much is said for an option, by its description half; nothing with a word not its own."""
     hits, described = set[str](), set[str]()
     for alternatives in meant:
         hits |= alternatives & entry.in_label
@@ -249,17 +242,18 @@ class _OptionWords:
         self.code = option.code
         self.label = _tokens_of(option.label)
         self.description = _tokens_of(option.description)
-        self.needed = frozenset(self.label) - _EMPTY  # what tells the label from others
+        # What tells the label from others, without what it adds in brackets: `Patch (3.4.2)`.
+        self.needed = frozenset(_tokens_of(re.sub(_ADDED, "", option.label))) - _EMPTY
         self.telling = self.needed - _SAYING_LITTLE
         code = option.code.rpartition("/")[2].casefold()
         plain = len(code) < 2 or code.isdigit() or code in WORDS.everyday
         self.known = "" if plain else code  # what names it among other words
-        self.in_label = self.needed | {self.known} - {""}
+        self.in_label = frozenset(self.label) - _EMPTY | {self.known} - {""}
         self.in_description = frozenset(self.description) - _EMPTY | _WHOSE.intersection(self.label)
         heads = list[str]()
         for part in map(words, _PARTS.split(option.description)):
             told = [word for word in part if stem(word) not in _EMPTY]
-            heads += told[: 1 + (len(told) == 2 and part[0] not in _TAKING)]
+            heads += told[: 1 + (len(told) == 2 and part[0] not in WORDS.taking)]
         self.heads = {*heads, *(stem(head) for head in heads if len(head) > 6)}
         self.all = self.in_label | self.in_description
         self.undoing = stem(first) if len(self.label) > 1 and first in WORDS.undoings else ""

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from quandary.model.asks import MORE, Choice, Question
 from quandary.model.tree import OTHER
-from quandary.reading import Words, names_of, words
+from quandary.reading import Words, names_of, turns, words
 from quandary.reading.lexicon import DESCRIPTION, LABEL, WHOLE, Fit, lexicon, stem
 from quandary.reading.phrases import FILLERS, SAYINGS, WORDS, cardinal, edges, opens, places, strip
 
@@ -54,11 +54,12 @@ class Interpreter:
         self.negative = frozenset(e for e in self.labels.values() if {*e[:1]} & WORDS.excluders)
         self.asked = frozenset(words(question.text[:600]))
         self.topic = frozenset(map(stem, self.asked))
-        self.leading = WORDS.leading | (WORDS.dropping & self.asked)
+        dropping = {w for w in WORDS.dropping & self.asked if stem(w) not in self.lexicon.first}
+        self.leading = WORDS.leading | dropping
         self.led = bool(self.leading & {*words(typed)[:1]})  # `so up`, `man, this is annoying`
         self.aside = self.led or re.match(r"\s*[a-z]{2,}[,;.!]+\s+\w", typed)
-        glued = {word for name in re.findall(_GLUED, typed) for word in words(name)}
-        self.context = (self.asked - WORDS.neutral | WORDS.general) - glued
+        self.glued = {word for name in re.findall(_GLUED, typed) for word in words(name)}
+        self.context = (self.asked - WORDS.neutral | WORDS.general) - self.glued
         self.nouns = self.context | WORDS.kinds | self.lexicon.label_words - WORDS.neutral
 
     def clause(self, clause: Words) -> Meaning | None:
@@ -68,9 +69,15 @@ class Interpreter:
         said = said[: len(said) - tail]
         while len(said) > 1 and said[0] in self.leading:
             said = said[1:]
+        said = said[3:] if said[:3] in SAYINGS.setting_off and said[3:] else said
+        rest = edges(said[2:], frozenset(), WORDS.endings) if said[:2] in SAYINGS.putting else ()
+        said = rest if said[0] not in self.lexicon.label_words and self.names.match(rest) else said
         if len(said) == 1 and said[0] in self.marked and (code := self.names.code(said[0])):
             return options_of(code)
-        if self._has_sense(said):
+        thrown_in = WORDS.interjections | WORDS.excluders | {"nope", "nah"}
+        named = self.names.match(said) and not thrown_in.issuperset(said)
+        named = named or (said in SAYINGS.deeds and len(self.names.beginning(said)) == 1)
+        if said in SAYINGS.yes | SAYINGS.no and not named:
             return read_sense(said)
         if self._is_foreign(said):
             return None
@@ -95,11 +102,14 @@ class Interpreter:
         if len(said) > 1 and self.lexicon.verbatim(said):
             return False
         known, core = self.lexicon, edges(said, FILLERS)
-        noun = known.tokens - known.first
+        noun = known.tokens - known.verbs
         deed = core[1:] in SAYINGS.it and stem(core[0]) in noun and not known.verbatim(core)
         thing = {*said[-2:-1]} & {"a", "an", "be"} and stem(said[-1]) in known.deeds
+        thing = thing and said[-3:-2] != ("do",)  # `do a squash`
         parts = WORDS.parts - known.label_words
         part = any(two == "of" and one in parts for one, two in pairwise(said[1:]))
+        few = {one for one, two in pairwise(said) if two in parts}  # `skip one`, `to some`
+        some = (few & WORDS.manner or {*map(stem, few)} & known.deeds) and known.mentions(said)
         others = said[0] in WORDS.others - known.label_words
         # What somebody else is to do or did, or what it is to be like.
         done = core[1:] and core[0][-2:] == "ed" and stem(core[0]) in known.first
@@ -108,14 +118,7 @@ class Interpreter:
         liken = any(two == "like" and one in {"be", "is"} for one, two in pairwise(said))
         others = others or (done and core[0] not in known.label_words) or told or liken
         own = opens(said, SAYINGS.introducing) or said in SAYINGS.pleas | SAYINGS.ended
-        return bool(deed or thing or part or others or own)
-
-    def _has_sense(self, said: Words) -> bool:
-        """Whether words are a yes or a no before anything else."""
-        thrown_in = WORDS.interjections | WORDS.excluders | {"nope", "nah"}
-        named = self.names.match(said) and not thrown_in.issuperset(said)
-        begun = said in SAYINGS.deeds and len(self.names.beginning(said)) == 1
-        return (said in SAYINGS.yes or said in SAYINGS.no) and not named and not begun
+        return bool(deed or thing or part or some or others or own)
 
     def name(self, said: Words) -> Meaning | None:
         """What words say that name options without "or", "and" or "not"."""
@@ -123,7 +126,7 @@ class Interpreter:
 
     def _named(self, said: Words) -> Meaning | None:
         """A code, a label, the beginning of one, or a place in the list."""
-        if said == ("other",) and self.question.menu:
+        if self.question.menu and said in {("other",), words(self.question.other)}:
             return Meaning("pick", (OTHER,))
         own = self.names.codes.keys() | self.lexicon.label_words
         kept = edges(said, FILLERS - own, WORDS.endings - own)
@@ -135,7 +138,8 @@ class Interpreter:
 
     def _whole(self, core: Words, *, cut: bool) -> Words:
         """A whole label or code; an everyday word is a code alone, or where it is marked."""
-        found = self.names.match(core)
+        bald = core[:1] + core[1 + (core[1:2] == ("me",) and len(core) > 2) :]  # `walk me through`
+        found = self.names.match(core) or self.names.match(bald)
         if not core or (len(core) == 1 and self.place(core) and not (found and core[0].isalpha())):
             return ()
         lettered = core[1:] if len(core) == 2 and core[0] in WORDS.lettered else core
@@ -148,9 +152,8 @@ class Interpreter:
         """The beginning of a label in whole words, or several words of one in a row."""
         if not core or (len(core) == 1 and self.place(core)):
             return ()
-        found = self.names.beginning(core)
-        part = found or sum(map(self.lexicon.tells, core)) > 1
-        phrase = self.lexicon.phrase(core) if part else None
+        found, telling = self.names.beginning(core), sum(map(self.lexicon.tells, core))
+        phrase = self.lexicon.phrase(core) if found or telling > 1 else None
         return phrase.codes if phrase and phrase.evidence else found
 
     def _settle(self, fit: Fit | None, said: Words) -> Meaning | None:
@@ -160,7 +163,9 @@ class Interpreter:
         part = said[0] == "only" or (said[-2:-1] in SAYINGS.one and said[0] in WORDS.referring)
         if fit is None or (not fit.evidence and part):
             return None
-        codes = tuple(dict.fromkeys(fit.codes))
+        turned = (*strip(said), said[0])
+        codes = tuple(c for c in dict.fromkeys(fit.codes) if not turns(turned, self.labels[c]))
+        named = self.glued & self.lexicon.label_words & {*said}  # `us-west-1` is no `eu-west-1`
         every = {"all", "every", "ones"} | ({"both"} if len(codes) == 2 else set())
         if self.question.multi and len(codes) > 1 and every & {*said}:  # `both chocolates`
             return Meaning("pick", codes)
@@ -170,7 +175,11 @@ class Interpreter:
             rivals = tuple(self.lexicon.mentions(strip(said)) - {*codes}) if coded else ()
         else:
             begun = self.names.beginning(core) or self.names.beginning(strip(said))
-            rivals = () if begun else self.lexicon.find_rivals(said, codes)
+            # What the question is about tells no option: `keep the commits`, asked about commits.
+            aside = tuple(word for word in said if stem(word) not in self.topic)
+            telling = any(map(self.lexicon.tells, {*aside} - WORDS.modifiers))
+            own = not telling or {*codes} & self.lexicon.mentions(aside)
+            rivals = () if begun else self.lexicon.find_rivals(said if own else aside, codes)
             if not fit.evidence:  # `merge later` of a description, and an option is called `Merge`
                 rivals = (*rivals, *(self.lexicon.names(said) - {*codes, *rivals}))
         amount = WORDS.amounts.issuperset(strip(said) or said)
@@ -184,7 +193,8 @@ class Interpreter:
         passing = not fit.evidence and (amount or self.lexicon.passes(strip(said), codes))
         # `the plan is fine`, where it was asked about: what it is about is no choice of it
         told = {stem(word) for word in strip(said) if self.lexicon.tells(word)}
-        if fit.evidence == LABEL and told <= self.topic and not WORDS.being.isdisjoint(said):
+        about = fit.evidence == LABEL and told <= self.topic and not WORDS.being.isdisjoint(said)
+        if about or not codes or not all(named <= {*self.labels[c], c.casefold()} for c in codes):
             return None
         # `keep it`, and what is offered is to `Keep a baseline`
         its = [label for c, label in self.labels.items() if c in codes and label[:1] == core[:1]]
@@ -201,7 +211,7 @@ class Interpreter:
             return options_of(mistyped)
         told = tuple(word for word in core if word != "all" or not self.question.multi)
         found = self._settle(self.lexicon.account(told, self.context), said)
-        if found is None and core[-1] == "first" and len(core) > 1:
+        if found is None and core[-1] == "first" and core[-2:-1] not in ((), ("the",)):
             meant = self.name(core[:-1])
             return meant._replace(evidence=DESCRIPTION) if meant and meant.evidence else None
         return found
@@ -236,8 +246,7 @@ class Interpreter:
             return None if own and not self.question.multi else Meaning("none")
         place = places(core, len(self.shown), self.nouns)
         polite = edges(said, WORDS.interjections, WORDS.interjections)
-        loose = place and not place.explicit and len(polite) > len(core)  # `to me first`
-        if place is None or loose:
+        if place is None or not (place.explicit or len(polite) <= len(core)):  # `to me first`
             return None
         found = tuple(self.shown[at] for at in place.at)
         labelled = [self.lexicon.find_in_labels((word,)) for word in core if cardinal(word)]
@@ -272,8 +281,6 @@ class Interpreter:
         if found is None or pointed in SAYINGS.no:
             return None
         before, after, negator = found
-        if negator == "no" and self.place(after):  # `3, no 4` takes back the third
-            return None
         # `don't deploy now` leaves `Deploy later`, even where an option says `Do not deploy`.
         other = self.names.match(edges(after, frozenset(), WORDS.interjections))
         if not other and (negator in WORDS.excluders or not before):
@@ -385,7 +392,7 @@ def read_sense(said: Words) -> Meaning | None:
 def find_affirmed(said: Words, question: Question) -> Words | None:
     """What a yes stands for: one option, or all that it could mean; None where it is no yes."""
     own = any({"recommend", "recommended"} & {*words(o.label)} for o in question.options)
-    if not own and edges(said, WORDS.interjections, WORDS.interjections) in SAYINGS.recommended:
+    if not own and said[:1] != ("is",) and strip(said) in SAYINGS.recommended:
         return question.recommended or None
     begun = names_of(question).beginning(said) if said in SAYINGS.deeds else ()
     meant = read_sense(said) if said and len(begun) != 1 else None

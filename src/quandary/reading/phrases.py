@@ -25,22 +25,26 @@ def _collect(lists: dict[str, str]) -> dict[str, frozenset[str]]:
     return found
 
 
-def _turn(lists: dict[str, str]) -> dict[str, str]:
-    """Each word of the lists, with the name of its list."""
-    return {word: name for name, text in lists.items() for word in text.split()}
+def _turn(text: str) -> dict[str, str]:
+    """Each form that stands behind a word, with that word."""
+    entries = map(str.split, text.split(","))
+    return {form: word for word, *forms in entries for form in forms}
 
 
 with open(os.path.join(os.path.dirname(__file__), "phrases.toml"), "rb") as _file:
     _read = tomllib.load(_file)
 WORDS = SimpleNamespace(**_collect(_read["words"]))  # sets of words by their names
-SAYINGS = SimpleNamespace()  # sets of phrases
-for _name, _text in _read["sayings"].items():
-    setattr(SAYINGS, _name, frozenset(tuple(saying.split()) for saying in _text.split(",")))
-IRREGULAR = _turn(_read["irregular"])  # the verb that a form belongs to
-ALIKE = _turn(_read["alike"])  # the word that another one says the same as
-SHORT: dict[str, str] = _read["short"]
-CUT: dict[str, str] = _read["cut"]
+_sayings = {name: map(str.split, text.split(",")) for name, text in _read["sayings"].items()}
+SAYINGS = SimpleNamespace(**{name: frozenset(map(tuple, said)) for name, said in _sayings.items()})
+ALIKE, IRREGULAR, SHORT, CUT = map(_turn, _read["forms"].values())
+OPPOSED = _collect(_read["opposed"])
+SUFFIXES = SimpleNamespace(**{name: (*text.split(),) for name, text in _read["suffixes"].items()})
 FILLERS = WORDS.choosing | WORDS.interjections
+_CARDINALS = {word: number for number, word in enumerate(_read["numbers"]["cardinals"].split(), 1)}
+_ORDINALS = {word: number for number, word in enumerate(_read["numbers"]["ordinals"].split(), 1)}
+_FROM_END = dict.fromkeys(SAYINGS.last, 1) | dict.fromkeys(SAYINGS.last_but_one, 2)
+_FROM_END |= dict.fromkeys(SAYINGS.last_but_two, 3)
+_JOINTS = {"and": "and", "or": "or", "/": "or", "plus": "and", "also": "and", "then": "and"}
 
 
 def edges(said: Words, front: frozenset[str], back: frozenset[str] = frozenset()) -> Words:
@@ -61,14 +65,6 @@ def strip(said: Words) -> Words:
 def opens(said: Words, known: frozenset[Words]) -> bool:
     """Whether one of the phrases stands first among the words."""
     return any(said[: len(phrase)] == phrase for phrase in known)
-
-
-NTH = frozenset(("st", "nd", "rd", "th"))
-_CARDINALS = {word: number for number, word in enumerate(_read["numbers"]["cardinals"].split(), 1)}
-_ORDINALS = {word: number for number, word in enumerate(_read["numbers"]["ordinals"].split(), 1)}
-_FROM_END = dict.fromkeys(SAYINGS.last, 1) | dict.fromkeys(SAYINGS.last_but_one, 2)
-_FROM_END |= dict.fromkeys(SAYINGS.last_but_two, 3)
-_JOINTS = {"and": "and", "or": "or", "/": "or", "plus": "and", "also": "and", "then": "and"}
 
 
 class Places(NamedTuple):
@@ -137,7 +133,7 @@ def _read_ordinal(words: Words, at: int, count: int) -> tuple[int | None, int]:
 
 def find_nth(word: str) -> int | None:
     """The number that an ordinal stands for."""
-    figures = word[-2:] in NTH and word[0].isdigit()
+    figures = word[-2:] in WORDS.nth and word[0].isdigit()
     return cardinal(word[:-2]) if figures else _ORDINALS.get(word)
 
 

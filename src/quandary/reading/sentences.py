@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from quandary.reading import HEAD, OWN, names_of, option_names, read_name, reading, spans, words
-from quandary.reading.lexicon import WHOLE
+from quandary.reading.lexicon import WHOLE, stem
 from quandary.reading.meaning import NAMING, Interpreter, Meaning, find_affirmed, options_of, sides
 from quandary.reading.phrases import CUT, FILLERS, SAYINGS, SHORT, WORDS, cardinal, edges, opens
 
@@ -28,6 +28,15 @@ _REMARK = (
     r"(?P<remark>(?!(?:if|unless|only|not|then)\b)\S.*)"
 )
 _WAITING = r"(?i)(?:i|i'm|i'd|we|let|wait|hold|maybe|perhaps|first|can|could|should|would)\b"
+_BREAK = re.compile(
+    r"[;!?…\n()\[\]{}—:]|\.\.|--|\s[-–~]|[-–]\s|\.\s|[\u2600-\u27bf\U0001f000-\U0001faff]"
+)
+_MARKS = frozenset(".,:")
+_AROUND = r"(?i)^option\s+|\((?:not )?recommended[^)]*\)|[\s,]*\b(?:please|pls|plz|thanks)\W*$"
+_NUMBER = r"(?i)d\d+\.\d+\W*"  # that of an option, such as `D1.4`: the flow knows which one
+_LETTER = r"(?i)\(?([a-z])[).:]+\s*"
+_HALT = r"(?i)\s+-+\s+|[,;:.!(–—]+(?!\d)|\s(?=because\b|since\b)"
+_LONGEST = max(map(len, SAYINGS.hedges | SAYINGS.corrections))
 
 
 def read_words(bare: str, question: Question, mode: Mode) -> Reading | None:
@@ -37,8 +46,7 @@ def read_words(bare: str, question: Question, mode: Mode) -> Reading | None:
     if action := read_action(bare, question):
         return action
     alone = len(bare) <= 40 and not bare.endswith("?")
-    affirmed = find_affirmed(words(bare), question) if alone else None
-    if affirmed is not None:
+    if alone and (affirmed := find_affirmed(words(bare), question)) is not None:
         return reading(affirmed, question)
     if mode == "plain":
         return _read_loosely(bare, question) or _read_remark(bare, question, mode)
@@ -64,6 +72,9 @@ def _read_remark(bare: str, question: Question, mode: Mode) -> Reading | None:
     if not found or re.match(_WAITING, said := found["remark"]):
         return None
     pick = read_name(found["pick"], question, mode)
+    task = found["turn"] == "and" and {*words(said)[:1]} & WORDS.requests  # `2 and add a test`
+    if task and not pick and mode == "plain":
+        pick = _read_loosely(found["pick"], question)
     # Without a comma, one more word is as likely one more thing to do: `save and close`.
     brief = question.multi or len(words(said)) == 1
     alone = brief or not WORDS.quantifiers.isdisjoint(words(found["pick"]))  # `all but x`
@@ -79,9 +90,7 @@ class Sentences:
     """A reply cut into clauses, and what each of them says."""
 
     def __init__(self, text: str, question: Question) -> None:
-        self.text = text
-        self.question = question
-        head = text[:HEAD]
+        self.text, self.question, head = text, question, text[:HEAD]
         self.interpreter = Interpreter(question, head)
         self.lexicon = self.interpreter.lexicon
         self.head = re.sub(_NUMBER_SIGN, "nr ", head)  # a full stop that cuts nothing
@@ -92,8 +101,12 @@ class Sentences:
     def read(self) -> Reading:
         """What they say together."""
         wondering = "?" in self.head
-        if len(self.clauses) == 1 and not wondering and (outright := self._read_one()):
-            return self._sum([(0, outright)])
+        if len(self.clauses) == 1 and not wondering:  # in the very words of an option?
+            said = self.clauses[0].words
+            long = len(said) > 2 or (len(said) > 1 and said[0] in WORDS.leading)
+            phrase = self.lexicon.phrase(said) if long else None
+            if phrase and (phrase.evidence or said[0] not in WORDS.denying):
+                return self._sum([(0, options_of(phrase.codes, phrase.evidence))])
         if self.asks or not self.clauses or (not wondering and self.hinges()):
             return OWN
         hedging = any(find(SAYINGS.hedges, clause.words) for clause in self.clauses)
@@ -104,15 +117,7 @@ class Sentences:
         """Whether this is more than a remark on a choice of these."""
         said = [clause.words for clause in self.clauses]
         other = any(limits(one) or self.lexicon.speaks_of(one, codes) for one in said)
-        return self.asks or other or said[-1][-1] == "too" or self.read().kind != "own-words"
-
-    def _read_one(self) -> Meaning | None:
-        """What the only clause names in the very words of an option."""
-        said = self.clauses[0].words
-        long = len(said) > 2 or (len(said) > 1 and said[0] in WORDS.leading)
-        phrase = self.lexicon.phrase(said) if long else None
-        quoted = phrase and (phrase.evidence or said[0] not in WORDS.denying)
-        return options_of(phrase.codes, phrase.evidence) if phrase and quoted else None
+        return self.asks or other or said[-1][-1] == "too" or not {*self.read().codes} <= {*codes}
 
     def hinges(self) -> bool:
         """Whether the choice hangs on a condition; what somebody does later may hang on one."""
@@ -123,7 +128,8 @@ class Sentences:
             return hanging
         sequel = said[0] == "then" and (self.question.multi or not self.lexicon.mentions(said))
         opposed = said[0] == "but" and self.clauses[at - 1].words[0] == "not"  # `not this but that`
-        return not sequel and not ((said[0] == "only" or opposed) and self.interpreter.clause(said))
+        limited = said[0] in {"only", "so"} or opposed  # `so only the critical one`
+        return not sequel and not (limited and self.interpreter.clause(said))
 
     def find_veto(self, code: str) -> str | None:
         """Why the text cannot mean an option, if so."""
@@ -202,11 +208,9 @@ class Sentences:
         return tuple(set[str]().union(*affirmed))
 
     def _says_more(self, at: int, first: int, named: Meaning) -> bool:
-        """Whether a clause is more than a remark: it takes the choice back in part, or lists more.
-        So is what stands before a choice that is not opened as one, and all beside a weak one.
-        """
+        """Whether a clause is more than a remark: it takes some of it back, or lists more."""
         clause, meant, choice = self.clauses[at], self.meanings[at], self.clauses[first]
-        said = clause.words
+        said = clause.words[clause.words[:2] == ("so", "not") :]
         if meant is not None:
             other = meant.how == "pick" and not {*meant.codes} <= {*named.codes}
             stated = not {"is", "are"}.isdisjoint(said) or said[0] in {"we", "they", "it"}
@@ -216,7 +220,8 @@ class Sentences:
             return False
         affirmed = WORDS.negators.isdisjoint(said)
         halts = choice.words in SAYINGS.halts and not self.interpreter.names.match(choice.words)
-        wrong = {"is", "are"} & {*choice.words} and not WORDS.wrongs.isdisjoint(said)
+        faulty = said[:2] == ("its", "the") and named.evidence < WHOLE  # `…, it's the cache`
+        wrong = {"is", "are"} & {*choice.words} and (faulty or not WORDS.wrongs.isdisjoint(said))
         loose = said[0] != "but" or len(said) < 3 or named.evidence < WHOLE
         liked = contrast and (loose or {*choice.words} & WORDS.liking)
         # `without the tests`, `ten percent`, `not the old ones`: what takes some of it back
@@ -231,7 +236,8 @@ class Sentences:
             return True
         if at < first:
             other = named.how in WORDS.senses and bool(self.lexicon.names(said))
-            return other or limits(said) or not opens(choice.words, SAYINGS.choosers)
+            explained = self._explains(said, choice.words, named)
+            return other or limits(said) or not (explained or opens(choice.words, SAYINGS.choosers))
         if named.how not in NAMING:  # `no, separately`
             side = self.interpreter.find_side(named.how)[0] if named.how in {"yes", "no"} else ()
             return bool(side) and not self.lexicon.mentions(said) <= {*side}
@@ -239,6 +245,14 @@ class Sentences:
         listing = listing and not self.lexicon.speaks_of(said, named.codes)
         more = affirmed and "and" in said and not self.lexicon.mentions(said) <= {*named.codes}
         return listing or more
+
+    def _explains(self, said: Words, choice: Words, named: Meaning) -> bool:
+        """Whether a clause says how things are, before what follows: `it is green, merge`."""
+        stated = said[0] in WORDS.stating_how or not WORDS.being.isdisjoint(said)
+        # `it's the proxy, fix that`: what is to be fixed is no option's.
+        clear = named.evidence == WHOLE or WORDS.theirs.isdisjoint(choice)
+        wished = not WORDS.wishing.isdisjoint(said)
+        return stated and clear and not wished and self.lexicon.mentions(said) <= {*named.codes}
 
     def _sum(self, naming: list[tuple[int, Meaning]]) -> Reading:
         """The options that are left of those that were named, and what was said beside them."""
@@ -252,7 +266,7 @@ class Sentences:
         if rest or lone_drop or any(m.how in {"beyond", "none"} for m in meanings):
             return OWN
         named = [m for m in meanings if m.how in NAMING] or meanings
-        judged = any(self._judges(self.clauses[at].words) for at, m in naming if m.how in NAMING)
+        judged = any(self._judges(self.clauses[at].words, m) for at, m in naming if m.how in NAMING)
         together, doubtful = False, judged or any(m.doubtful for m in named)
         if how in {"yes", "no"}:
             codes, doubtful = self.interpreter.find_side(how)
@@ -274,11 +288,15 @@ class Sentences:
         asked = reading((*found.codes, *(others or ())), self.question)
         return replace(asked, kind="ambiguous", comment=None)
 
-    def _judges(self, said: Words) -> bool:
-        """Whether an option is said to be fine: no choice among several, or of what is not fine."""
+    def _judges(self, said: Words, named: Meaning) -> bool:
+        """Whether something is said to be fine: of several, or what is to be mended or changed."""
         core = edges(said, frozenset(), WORDS.judged)
         last = words(re.split(r"[.!:]\s", self.question.text[-600:].rstrip())[-1])
-        if not core[1:] or not (self.question.multi or WORDS.faults & {*last}):
+        told = {stem(word) for word in core if self.lexicon.tells(word)}
+        labels = (tuple(map(stem, self.interpreter.labels.get(c, ()))) for c in named.codes)
+        acts = any(told & {*e[1:]} and e[0] not in told | WORDS.lesser_verbs for e in labels)
+        acts = acts and not WORDS.stative.isdisjoint(said)
+        if not core[1:] or not (self.question.multi or WORDS.faults & {*last} or acts):
             return False
         wished = {"be", "sound", "sounds"} & {*said}  # `docs would be good`
         return not wished and core[-1] in WORDS.judging - self.lexicon.label_words
@@ -292,10 +310,6 @@ class Sentences:
             before = any(not is_chatter(clause.words) for clause in clauses[:first])
             remark = text[: clauses[first].start].rstrip(" ,;:-–—.") if before else ""
         return re.sub(_LEADING, "", remark).strip() or None
-
-
-_NO_SUBJECTS = WORDS.verbs | WORDS.function | WORDS.neutral
-_LONGEST = max(map(len, SAYINGS.hedges | SAYINGS.corrections))
 
 
 def is_chatter(said: Words) -> bool:
@@ -323,7 +337,7 @@ def is_question(said: Words) -> bool:
     if opens(said, SAYINGS.asking) or (len(said) == 2 and second in {"what", "why", "huh"}):
         return True
     subject = said[2:3] if second == "the" else said[1:2]
-    relative = first == "what" and len(said) > 2 and subject[0] not in _NO_SUBJECTS
+    relative = first == "what" and len(said) > 2 and subject[0] not in WORDS.no_subjects
     if relative or (first == "were" and second and second not in WORDS.subjects | WORDS.there):
         return False  # `what finance waits for`, `we're on it`
     return first in WORDS.asking or (first in WORDS.asking_anything and second not in {"", "be"})
@@ -351,15 +365,8 @@ def limits(said: Words) -> bool:
 
 def find(known: frozenset[Words], said: Words) -> slice | None:
     """Where the longest of the phrases stands that are among the words."""
-    longest = range(_LONGEST, 0, -1)
-    spans = (slice(at, at + long) for long in longest for at in range(len(said) - long + 1))
+    spans = (slice(at, at + n) for n in range(_LONGEST, 0, -1) for at in range(len(said) - n + 1))
     return next((span for span in spans if said[span] in known), None)
-
-
-_BREAK = re.compile(
-    r"[;!?…\n()\[\]{}—:]|\.\.|--|\s[-–~]|[-–]\s|\.\s|[\u2600-\u27bf\U0001f000-\U0001faff]"
-)
-_MARKS = frozenset(".,:")
 
 
 class Clause(NamedTuple):
@@ -373,9 +380,7 @@ class Clause(NamedTuple):
 
 
 def split(text: str, kept: frozenset[str], joins: frozenset[Words]) -> list[Clause]:
-    """The clauses of a reply, also cut before words such as "because", "but" and "no wait". `kept`
-    are words of the options, no turn of speech; `joins` are two and what is between them.
-    """
+    """The clauses of a reply, also cut before words such as "because", "but" and "no wait"."""
     typed = [*_cut(text, kept, joins), (".", len(text), len(text))]
     words, clauses = tuple(word for word, _, _ in typed), list[Clause]()
     first, mark, corrects = 0, ".", False
@@ -415,15 +420,15 @@ def _cut(text: str, kept: frozenset[str], joins: frozenset[Words]) -> Iterator[S
     before, end = "", 0
     for typed, start, stop in spans(text):
         word = typed if typed in kept or (typed == "n" and not before) else _expand(typed, kept)
-        if word.isdigit() and f"{word}:00" in kept and before in kept - WORDS.function | {"at"}:
-            word = f"{word}:00"
+        if word.isdigit() and before in kept - WORDS.function | {"at"}:
+            word = next((more for end in (":00", ".0") if (more := word + end) in kept), word)
         gap = text[end:start]
         joined = (before, gap.strip(), word) in joins or (before, gap[:1]) == ("with", "/")
         if joined or (gap == ":" and word[0].isdigit() and before):
             gap = " "
         if before and (joint := _join(gap, before, word)):
             yield joint, start, start
-        yield word, start, stop
+        yield from ((one, start, stop) for one in word.split("_"))
         before, end = word, stop
 
 
@@ -441,7 +446,7 @@ def _expand(typed: str, kept: frozenset[str]) -> str:
     """What is typed in a hurry, as it is mostly spelt: `u`, or `2.5` where there is `2.5.0`."""
     if not typed[0].isdigit():
         digits = str(cardinal(typed)) if typed != "one" else typed
-        if CUT.get(typed) in kept:
+        if typed in CUT and kept.issuperset(CUT[typed].split("_")):
             return CUT[typed]
         return digits if digits in kept else SHORT.get(typed, typed)
     longer = [word for word in kept if "." in typed and word.startswith(typed + ".")]
@@ -469,22 +474,15 @@ def _find_correction(words: Words, at: int, kept: frozenset[str]) -> int:
 
 def _turns(words: Words, at: int, kept: frozenset[str]) -> bool:
     """Whether another thought begins here, unless it is the "but" of "anything but"."""
-    if words[at] not in WORDS.reasons | {"but"} or {*words[at - 1 : at + 2]} <= kept:
+    graded = words[at] == "so" and (words[at - 1] in WORDS.grading or words[at + 1] in _MARKS)
+    if graded or words[at] not in WORDS.reasons or {*words[at - 1 : at + 2]} <= kept:
         return False
     each = words[max(at - 2, 0)] in {"any", "every", "all"} or words[at - 1] in WORDS.quantifiers
     return words[at] != "but" or not (each or words[at - 1] in {"nothing", "last"})
 
 
-_AROUND = r"(?i)^option\s+|\((?:not )?recommended[^)]*\)|[\s,]*\b(?:please|pls|plz|thanks)\W*$"
-_NUMBER = r"(?i)d\d+\.\d+\W*"  # that of an option, such as `D1.4`: the flow knows which one
-_LETTER = r"(?i)\(?([a-z])[).:]+\s*"
-_HALT = r"(?i)\s+-+\s+|[,;:.!(–—]+(?!\d)|\s(?=because\b|since\b)"
-
-
 def read_action(text: str, question: Question) -> Reading | None:
-    """The action that a reply names by its letter, or begins with and says nothing else. A remark
-    may follow. What says more is own words, and what names another is asked about.
-    """
+    """The action that a reply names by its letter, or begins with and only remarks on."""
     actions = [choice for choice in question.options if choice.also]
     if not actions or len(text) > HEAD or "?" in text:
         return None
@@ -504,8 +502,8 @@ def read_action(text: str, question: Question) -> Reading | None:
         begun = tuple(code for code, names in named if any(words(n)[:1] == (verb,) for n in names))
         return OWN if lettered else reading(begun, question) if len(begun) > 1 else None
     said, known = words(bare), (question.title, chosen.label, *chosen.also)
-    own = WORDS.ordered.union(*map(words, known))
-    # Another action may be named in any form: `cutting`.
+    own = WORDS.ordered.union(() if question.item else ("all",), *map(words, known))
+    # Another action may be named in any form: `cutting`. Said of one option, `all` says more.
     roots = {c.code: {verb.rstrip("e") for verb in _verbs(c) - own} for c in actions}
     others = [c for c, verbs in roots.items() if any(w.startswith(v) for w in said for v in verbs)]
     if others:

@@ -205,8 +205,7 @@ def others(story: Story) -> list[tuple[str, tuple[Exchange, ...]]]:
 
 def tell_remarks(story: Story) -> list[tuple[str, str]]:
     """The remarks, each on one line and with its time."""
-    told = ((one.at, f"{one.kind} {one.key} {one.text}") for one in story.remarks)
-    return [(moment(at), one_line(said)) for at, said in told]
+    return [(moment(r.at), one_line(f"{r.kind} {r.key} {r.text}")) for r in story.remarks]
 
 
 def title(stop: Stop) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection
 from typing import Any, Literal, NamedTuple
 
 from quandary.errors import ParseError
@@ -142,6 +143,13 @@ def read_reader(table: dict[str, Any]) -> str:
     if not isinstance(agent, str):
         raise ParseError(f'[reading] agent is a codename, like "CLAUDE", not {agent!r}')
     return agent.strip()
+
+
+def require_keys(name: str, table: dict[str, Any], known: Collection[str]) -> None:
+    """Refuse a table of the settings that has a key which means nothing."""
+    for key in table:
+        if key not in known:
+            raise ParseError(f"[{name}] has no key {key} (there are {', '.join(known)})")
 
 
 def project_of(start: str) -> str:

@@ -291,8 +291,7 @@ def _value(key: str, given: object) -> object:
     elif key == "output" and value != "text":
         kind, _, text = value.partition(":")
         paths = text.split("|") if kind in ("json", "jsonl") else ("",)
-    if not all(map(parse_path, paths)) or (
-        key in ("argv", "large", "resume") and not value[0].strip()
-    ):
+    nameless = key in ("argv", "large", "resume") and not value[0].strip()
+    if nameless or not all(map(parse_path, paths)):
         raise ValueError(key)
     return value

@@ -350,9 +350,7 @@ def _patterns(text: str) -> _Patterns:
 
 def read_git_file(path: str, report: _Report) -> str:
     """What a file of git's says; nothing for a link, a pipe, or where there is none."""
-    flags = os.O_RDONLY | os.O_NONBLOCK
-    if path.endswith(".gitignore"):
-        flags |= os.O_NOFOLLOW
+    flags = os.O_RDONLY | os.O_NONBLOCK | (os.O_NOFOLLOW if path.endswith(".gitignore") else 0)
     try:
         with open(path, "rb", opener=lambda name, _: os.open(name, flags)) as file:
             return os.fsdecode(read_whole(file, _LARGEST_RULES).removeprefix(b"\xef\xbb\xbf"))

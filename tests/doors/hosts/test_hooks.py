@@ -23,7 +23,7 @@ from quandary.doors import hosts
 from quandary.doors.hosts import hooks
 from quandary.journal import chance, runs
 from quandary.journal.counts import occasions
-from quandary.journal.entries import Answered
+from quandary.journal.entries import Answered, Noted
 from quandary.journal.policy import set_preference
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
@@ -473,11 +473,12 @@ def test_without_either_the_time_of_a_hosts_question_is_that_of_its_record(
     ],
 )
 def test_what_is_no_answer_is_nobodys(store: SqliteStore, response: object, kind: str) -> None:
-    """It is noted, the record ends as withdrawn, and no person is booked."""
+    """It is noted as the host's report, the record ends as withdrawn, and no person is booked."""
     (state,) = after(store, call(question(), response=response))
     assert state.status == "withdrawn"
-    (noted,) = store.entries(state.run, kinds=("noted",))
-    assert noted.read().kind == kind  # type: ignore[union-attr]  # it is a note
+    noted = store.entries(state.run, kinds=("noted",))[0].read()
+    assert isinstance(noted, Noted)
+    assert (noted.kind, noted.who, noted.through) == (kind, "host", "hook")
     assert store.entries(state.run, kinds=("answered",)) == []
 
 

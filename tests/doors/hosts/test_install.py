@@ -633,13 +633,16 @@ def test_instructions_say_which_shape_fits_with_an_example_that_runs(host: str) 
 
 @pytest.mark.parametrize("host", [*HOSTS, "agents.md"])
 def test_instructions_say_what_advice_and_extras_are(host: str) -> None:
-    """A question that has `text` is no form, a chosen extra is done, and one to see is answered."""
+    """A question that has `text` is no form, a chosen extra is done, one to see is answered, and
+    what is held is talked about.
+    """
     page = Path(__file__).parents[3] / "docs" / "agents.md"
     told = page.read_text("utf-8") if host == "agents.md" else places(host, "").lesson.body
     said = " ".join(told.split())
     for words in ("`OTH/smart:TEXT`", "do what TEXT says", "`question` or `extra`", "advise RUN"):
         assert words in said
     assert re.search(r"has a `text`, show|Show `ask\.text`", said)
+    assert "state has a `held`" in said
 
 
 def test_instructions_pass_our_own_checks() -> None:

@@ -108,6 +108,20 @@ def test_what_is_no_reply_is_refused(site: Site, reply: object, status: int) -> 
     assert site.sources(run) == []
 
 
+def test_what_is_no_answer_is_recorded_and_a_decline_ends_the_run(site: Site) -> None:
+    """As at every other door: an error leaves the question open, a decline decides nothing."""
+    run = site.ask("Login").run
+    with site.visitor() as visitor:
+        address = f"/api/runs/{run}/reply"
+        failed = visitor.post(address, json={"text": '{"is_error": true}'})
+        assert failed.status_code == 400
+        told = visitor.get(f"/api/runs/{run}").json()
+        assert (told["status"], [note["kind"] for note in told["notes"]]) == ("waiting", ["error"])
+        declined = visitor.post(address, json={"text": '{"action": "decline"}'})
+        assert (declined.status_code, declined.json()["status"]) == (200, "declined")
+    assert site.sources(run) == []
+
+
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[" * 200_000, b'{"text": "\xff"}', b'{"text": "\\ud800"}', b"null"]
 )
@@ -172,7 +186,8 @@ def test_withdrawing(site: Site) -> None:
     run = site.ask("Login").run
     with site.visitor() as visitor:
         address = f"/api/runs/{run}/withdraw"
-        assert visitor.post(address, json={"why": ""}).status_code == 400
+        for blank in ("", " ", "\u200b"):
+            assert visitor.post(address, json={"why": blank}).status_code == 400
         assert visitor.post(address, json={"why": "no need"}).json()["status"] == "withdrawn"
         assert visitor.post(address, json={"why": "no need"}).status_code == 409
 

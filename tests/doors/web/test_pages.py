@@ -21,6 +21,7 @@ import walks
 from quandary.desk import begin as desk
 from quandary.desk import phases
 from quandary.desk.authority import Caller, Scope
+from quandary.desk.sheets import OWN_WORDS
 from quandary.desk.timeline import index_some
 from quandary.doors.web import inbox, pages, run_pages
 from quandary.doors.web.prose import visible
@@ -464,6 +465,18 @@ def test_other_left_blank_opens_its_menu(site: Site) -> None:
         assert "Nobody needs it" in visitor.get(f"/runs/{state.run}").text
         send(visitor, state.run, pick_0="LAT")
     assert driver.look(site.store, state.run).result["chosenItems"][0]["path"] == "OTH/LAT"
+
+
+def test_the_page_of_an_advisory_question_has_the_words_of_its_text(site: Site) -> None:
+    """Numbered choices, and Other says what it does; a form's Other has no such line."""
+    with site.person() as visitor:
+        for kind, told in (("advisory", True), ("transition", False)):
+            state = site.ask("Login", kind=kind)
+            page = visitor.get(f"/runs/{state.run}").text
+            assert (OWN_WORDS in page) is told
+            assert state.ask is not None
+            for choice in state.ask.questions[0].choices:
+                assert choice.shown in page
 
 
 def test_an_opened_menu_shows_the_way_up(site: Site) -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _SERVED: ContextVar[tuple[Store, Callable[[], bool]] | None] = ContextVar("_SERVED", default=None)
 """The store of a server that answers a hook itself, and whether the host still waits for that."""
 HOOK = Caller("agent", "hook")  # what a hook does by itself is the agent's doing
+HOST = Caller("host", "hook")  # what the host says of its form: an answer, or why there is none
 WAIT = 600  # seconds that a person has in the inbox, unless the settings say otherwise
 LONGEST = 24 * 3600
 MARGIN = 30

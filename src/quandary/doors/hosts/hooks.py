@@ -30,7 +30,7 @@ from quandary.desk import reply, returns
 from quandary.desk.sheets import Sheet, Shown, make_sheets, shorten
 from quandary.desk.state import hand_over
 from quandary.doors import hosts
-from quandary.doors.hosts import DECISION, HOOK, MARGIN, inbox_seconds, make_decision
+from quandary.doors.hosts import DECISION, HOOK, HOST, MARGIN, inbox_seconds, make_decision
 from quandary.errors import ContextRequired, QuandaryError
 from quandary.flows.wording import require_filled
 from quandary.journal import chance
@@ -339,7 +339,7 @@ def record(call: ToolCall, store: Store, project: str, seconds: float | None = N
         if answer is not None and not answer.blank:
             state = _record_answer(store, call, state, question, answer, seconds)
         elif state.status == "waiting":
-            state = reply.record_reply(store, HOOK, state.run, outcome, to=state.key)
+            state = reply.record_reply(store, HOST, state.run, outcome, to=state.key)
             if state.status == "waiting":
                 why = f"the host went on without an answer ({outcome.kind})"
                 state = reply.withdraw(store, HOOK, state.run, why)
@@ -407,9 +407,7 @@ def _record_answer(
         if same is not None and (same.picked, same.text) == (meant.picked, meant.text):
             return state
     why = "answered in the form of the host" if state.status != "waiting" else ""
-    return driver.settle(
-        store, state.run, Reply((meant,)), why=why, seconds=seconds, who="host", through="hook"
-    )
+    return driver.settle(store, state.run, Reply((meant,)), why=why, seconds=seconds, **HOST.source)
 
 
 def read_response(call: ToolCall) -> Reply | Outcome:
@@ -491,11 +489,8 @@ def _form(ask: Ask) -> list[tuple[str, list[str]]]:
 
 def _send_back(run: str) -> dict[str, Any]:
     """What tells the agent that there is nothing left to show."""
-    return make_decision(
-        "deny",
-        f"The person answered this in quandary. Run `quandary next {run}` and continue with the "
-        "state that it prints.",
-    )
+    remedy = f"Run `quandary next {run}` and continue with the state that it prints."
+    return make_decision("deny", f"The person answered this in quandary. {remedy}")
 
 
 def make_ask(call: ToolCall, question: Question, project: str) -> Ask:
@@ -513,9 +508,8 @@ def hand_over_answers(call: ToolCall, store: Store, states: list[State]) -> dict
     declined = [state.run for state in states if state.status == "declined"]
     noted = [entry.read() for run in declined for entry in store.entries(run, kinds=("noted",))]
     if any(isinstance(n, Noted) and n.kind == "declined" and n.source.in_person for n in noted):
-        return make_decision(
-            "deny", "The person declined to answer in quandary. Nothing was decided; stop here."
-        )
+        why = "The person declined to answer in quandary. Nothing was decided; stop here."
+        return make_decision("deny", why)
     answers: dict[str, Any] = {}
     notes: dict[str, dict[str, str]] = {}
     if all(state.status == "done" for state in states):

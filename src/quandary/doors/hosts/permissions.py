@@ -34,7 +34,7 @@ from quandary.journal.entries import Asker, Source, read_beginning
 from quandary.model import calls
 from quandary.model.asks import Answer, Reply
 from quandary.model.requests import PLANS, QUESTIONS, PermitRequest, name_action
-from quandary.settings import project_of, user_settings
+from quandary.settings import project_of, require_keys, user_settings
 
 if TYPE_CHECKING:
     from quandary.desk.walks import Parked
@@ -80,8 +80,7 @@ def _fits(tool: str, names: Iterable[str]) -> bool:
 
 def read_permissions(table: dict[str, Any]) -> Permissions:
     """The settings of `[permissions]`, refused where they make no sense."""
-    for key in table.keys() - {*KEYS}:
-        raise ParseError(f"[permissions] has no key {key} (there are {', '.join(KEYS)})")
+    require_keys("permissions", table, KEYS)
     inbox, wait, park = hosts.read_route(table, "permissions")
     lists = [table.get("tools", ["*"]), table.get("ask", [])]
     for name, listed in zip(("tools", "ask"), lists, strict=True):
@@ -223,9 +222,7 @@ def begin_permit(
     parked: Parked | None = None,
 ) -> State:
     """Begin the run of a stop, once for each input; a rule decides it at once, as a policy."""
-    ruled = None
-    if verdict is not None:
-        ruled = Source("policy", "rule", verdict.rule.name), verdict.code
+    ruled = (Source("policy", "rule", verdict.rule.name), verdict.code) if verdict else None
     name = stop.name + chance.stamp(chance.now())
     name = parked.name + stop.request.digest if parked else name
     arguments, documents = msgspec.to_builtins(Terms(stop.request)), dict[str, bytes]()
@@ -280,9 +277,8 @@ def tell(stop: Stop, result: dict[str, Any], event: str = "permission") -> dict[
     is_given = event == "pre" or stop.request.tool in PLANS or "input" in result
     given = msgspec.json.decode(text) if allowed and is_given else None
     grants = stop.grants if result["code"] == SESSION else None
-    return hosts.tell(
-        stop.request.host, event, allowed, why or "It was allowed in quandary.", given, grants
-    )
+    why = why or "It was allowed in quandary."
+    return hosts.tell(stop.request.host, event, allowed, why, given, grants)
 
 
 def close_answered(store: Store, stop: Stop) -> None:

@@ -76,6 +76,7 @@ WAITS = (
     "The question waits. Call next with this run to show it here once more, or with a wait too to "
     "learn of an answer from elsewhere."
 )
+HELD = "Talk about the option in held; show no question until the person wants to continue. "
 UNPROVEN = "Nothing moved: find what result.missing names, and call gate again with it as proof."
 UNDECIDED = "Nothing was decided. Do not choose in the person's place."
 
@@ -221,7 +222,8 @@ def _then(forms: Forms, state: State, client: tools.Client) -> str:
     if state.ask.kind == "advisory":
         return TEXT
     told = {note.kind for note in state.notes}
-    return RELAY if not client.forms or "unavailable" in told else WAITS
+    held = HELD if "held" in told else ""
+    return held + (RELAY if not client.forms or "unavailable" in told else WAITS)
 
 
 def _data(data: bytes, then: str = "") -> types.CallToolResult:

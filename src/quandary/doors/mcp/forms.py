@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CHOICE, WORDS, COMMENT, VALUE = "answer", "other", "comment", "value"
-_EMPTY = Outcome("dismissed", "the form came back empty")
 INSTANT = 0.5  # sooner than this, in seconds, no person has read a form
 _MENU = "Other… — leave the line for your own words empty to see what else there is"
 _LEFT_OUT = "Leave it out — back to the menu"
@@ -179,7 +178,8 @@ def _read_fields(ask: Ask, content: Mapping[str, Any]) -> Came:
             entries.append({"key": question.key, **entry})
     if entries:
         return Came(returns.parse(json.dumps({"answers": entries}), ask, read), tuple(notes))
-    return Came(None if notes else _EMPTY, tuple(notes))
+    empty = Outcome("dismissed", "the form came back empty")
+    return Came(None if notes else empty, tuple(notes))
 
 
 def _entry(
@@ -193,8 +193,8 @@ def _entry(
     values = {name: value for name, value in given.items() if value is not None}
     values = check_values(question, Answer(question.key, values=values)).values
     picked = _picked(content, field(CHOICE, number))
-    words = _text(content, field(WORDS, number))
-    comment = _text(content, field(COMMENT, number))
+    lines = (field(WORDS, number), field(COMMENT, number))
+    words, comment = (text_of(content.get(name), name) for name in lines)
     if isinstance(picked, str) and question.multi:  # from a client that knows no lists
         picked, words = None, "\n".join(part for part in (picked, words) if part)
     codes = [picked] if isinstance(picked, str) else picked or []
@@ -224,10 +224,6 @@ def _picked(content: Mapping[str, Any], name: str) -> str | list[str] | None:
     if value is None or (isinstance(value, list) and all(isinstance(v, str) for v in value)):
         return value
     raise ParseError(f"{name} is {kind_of(value)}; it is one of the choices, or a list of them")
-
-
-def _text(content: Mapping[str, Any], name: str) -> str:
-    return text_of(content.get(name), name)
 
 
 THREADS = 32  # of calls at once
@@ -313,8 +309,8 @@ class Forms:
                 return Standing(standing.state, CLOSED if form.done.is_set() else STILL_OPEN)
             if not came.answered:
                 return came
-            if asks_back(came.state):
-                return Standing(came.state, ASKED_BACK)
+            if back := turned_back(came.state):
+                return back
             standing = came
         return Standing(standing.state, MORE_TO_ASK) if standing.state.ask else standing
 
@@ -384,8 +380,8 @@ class Forms:
         """The next form, if there is one to show; else where the run stands."""
         if not standing.answered or not is_showable(standing.state, client):
             return standing
-        if turn and asks_back(standing.state):
-            return Standing(standing.state, ASKED_BACK)
+        if turn and (back := turned_back(standing.state)):
+            return back
         if turn >= ROUNDS:
             return Standing(standing.state, MORE_TO_ASK)
         return self.hand_out(client, standing.state, turn + 1)
@@ -433,11 +429,8 @@ class Forms:
         store = self.service.store
         while anyio.current_time() < until:
             row = await self.do(store.run, state.run)
-            if (
-                row is None
-                or row.status != "waiting"
-                or (row.n > state.n and row.waits == "person")
-            ):
+            is_asked = row is not None and row.n > state.n and row.waits == "person"
+            if row is None or row.status != "waiting" or is_asked:
                 break
             await anyio.sleep(min(LOOK, max(until - anyio.current_time(), 0)))
         return await self.do(self.service.see, state.run, client)
@@ -467,9 +460,12 @@ def is_showable(state: State, client: Client) -> bool:
     return client.forms and ask is not None and not ask.require and ask.kind != "advisory"
 
 
-def asks_back(state: State) -> bool:
-    """Whether the person asked for something that the agent has to answer."""
-    return any(note.kind in ("question", "extra") for note in state.notes)
+def turned_back(state: State) -> Standing | None:
+    """Where a run stands whose person turned to the agent: to ask it, or to talk about a Hold."""
+    told = {note.kind for note in state.notes}
+    if told & {"question", "extra"}:
+        return Standing(state, ASKED_BACK)
+    return Standing(state) if "held" in told else None
 
 
 def elicitation(state: State, client: Client) -> types.ElicitRequest:

@@ -1,4 +1,4 @@
-"""A question on a terminal: in a box, or as numbered text where no box can be drawn.
+"""A question on a terminal: in a box, or as numbered text if it is advisory or there can be no box.
 
 The box is drawn on standard error, so that standard output stays free for what comes of it:
 `result=$(quandary ask … --via terminal)` works.
@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
+from select import select
 from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TextIO
@@ -20,13 +21,12 @@ from typing import TextIO
 from msgspec.structs import replace
 
 from quandary.desk.drafts import CLOSED, INTERRUPTED, NOTHING_TYPED, Draft, extra_labels
-from quandary.desk.sheets import tell_fields
+from quandary.desk.sheets import SEVERAL_NUMBERS, split_question, tell_fields
 from quandary.errors import QuandaryError
 from quandary.model.asks import Answer, Ask, Outcome, Question, Reply
 from quandary.model.text import printable
 
 NO_TERMINAL = "there is no terminal here; use --via relay"
-FILL = "To change a value, type it as `name: value` first."
 WIDEST = 100  # lines with more cells than this are hard to read, however wide the terminal is
 WAITS = "Not answered. The question still waits."
 
@@ -43,14 +43,15 @@ def ask(ask: Ask) -> Reply | Outcome:
     screen = _screen()
     if screen is None or not _is_terminal(sys.stdin):
         raise QuandaryError(NO_TERMINAL)
-    if not _can_draw(screen):
+    if not _can_draw(screen, ask):
         try:
-            return numbered(ask, lines_in=sys.stdin, out=screen)
+            return numbered(ask, lines_in=_replies(), out=screen)
         except OSError:
             return Outcome("dismissed", CLOSED)
     from quandary.doors.terminal.box import Box  # noqa: PLC0415 - textual is an extra, and large
 
     box = Box(ask)
+    drop_typed_ahead()
     returned = box.put()
     lines = [draft.record() for draft in box.drafts] if isinstance(returned, Reply) else [WAITS]
     with suppress(OSError):  # the terminal may be gone, and that is no reason to lose a reply
@@ -61,7 +62,7 @@ def ask(ask: Ask) -> Reply | Outcome:
 def show(ask: Ask) -> None:
     """Draw an Ask as `ask` does, and ask nobody; where no box can be drawn, as text."""
     screen = _screen()
-    if available() and sys.stdout.isatty() and screen is not None and _can_draw(screen):
+    if available() and sys.stdout.isatty() and screen is not None and _can_draw(screen, ask):
         from quandary.doors.terminal.box import Box  # noqa: PLC0415 - textual is an extra, and large
 
         for number in range(len(ask.questions)):
@@ -82,8 +83,16 @@ def drop_typed_ahead() -> None:
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
+def _replies() -> Iterator[str]:
+    """What is typed below each prompt: a line, or several that came at once, as if pasted."""
+    while text := sys.stdin.readline():
+        while select([sys.stdin], [], [], 0)[0] and (line := sys.stdin.readline()):
+            text += line
+        yield text
+
+
 def numbered(ask: Ask, *, lines_in: Iterable[str], out: TextIO) -> Reply | Outcome:
-    """The Ask as plain text, question after question, a line for each answer."""
+    """The Ask as plain text, question after question, a reply to each."""
     lines = iter(lines_in)
     _introduce(ask, out)
     answers: list[Answer] = []
@@ -116,6 +125,7 @@ def _settle(draft: Draft, lines: Iterator[str], out: TextIO) -> None:
             draft.typed, draft.answer = draft.typed | draft.answer.values, None
             now = replace(draft.question, filled=draft.question.filled | draft.typed)
             _say(out, *(f"  {line}" for line in tell_fields(now)))
+        drop_typed_ahead()
         out.write("> ")
         out.flush()
         line = next(lines, None)
@@ -128,39 +138,39 @@ def _settle(draft: Draft, lines: Iterator[str], out: TextIO) -> None:
 def _take(draft: Draft, text: str) -> str:
     """Make the answer out of a line; or say what to type instead."""
     question = draft.question
+    last = len(question.choices) + question.menu
     listed = question.choices and not draft.is_value(text) and _NUMBERS.fullmatch(text)
-    numbers = [int(n) for n in re.findall(r"\d+", text)] if listed else []
-    last = len(question.choices) + 1
-    if any(not 1 <= number <= last for number in numbers):
+    numbers = re.findall(r"\d+", text) if listed else []
+    if any(not 1 <= int(number) <= last for number in numbers):
         return f"Type a number from 1 to {last}, or your own words."
-    if len(numbers) > 1 and (not question.multi or last in numbers):
-        return "Type one number." if not question.multi else f"Type {last} alone, or without it."
-    if numbers and numbers != [last]:
-        codes = [question.choices[number - 1].code for number in numbers]
-        return draft.keep(Answer(question.key, picked=tuple(dict.fromkeys(codes)), raw=text))
-    draft.at = draft.other
-    draft.words = "" if numbers else text
+    if len(numbers) > 1 and not question.multi:
+        return "Type one number."
+    if numbers and question.value:  # no reader looks for a number in a value
+        picked = (question.choices[int(numbers[0]) - 1].code,)
+        return draft.keep(Answer(question.key, picked, raw=text))
+    draft.at, draft.words = draft.other, text
     problem = draft.settle()
     return f"{NOTHING_TYPED} Ctrl-D leaves." if problem == NOTHING_TYPED else problem
 
 
 def _listing(question: Question) -> list[str]:
-    """The question and its choices, Other last."""
-    lines = [printable(question.header), printable(question.text)]
+    """The summary, the choices, Other last where there is more behind it, and the question."""
+    summary, asked = ("", question.text) if question.value else split_question(question.text)
+    # With its number before it, it would look like a choice.
+    header = re.sub(rf"\A({re.escape(question.item)})\. (.+)", r"\2 (\1)", question.header)
+    lines = [printable(header), *([printable(summary)] if summary else [])]
     for number, choice in enumerate(question.choices, 1):
         lines.append(printable(f"  {number}. {choice.shown}"))
         if choice.description:
             lines.append(printable(f"     {choice.description}"))
-    other = "Other... (or an empty line)" if question.menu else "Other: type your own words"
-    if not question.value:
-        lines.append(f"  {len(question.choices) + 1}. {other}")
+    other = f"{len(question.choices) + 1}. Other... (or an empty line)" * question.menu
+    lines += [] if question.value else [f"  {other or 'Or type your own words.'}"]
     lines += [f"  {c.code}  {c.label}: {c.description}" for c in question.above[:1]]
     lines += [printable(f"  {label}") for label in extra_labels(question)]
     lines += [f"  {line}" for line in tell_fields(question)]
-    lines += [FILL] if question.fields else []
-    if question.multi:
-        lines.append("You can choose several, such as 1, 2.")
-    return lines
+    lines += ["To change a value, type it as `name: value` first."] if question.fields else []
+    lines.append(printable(asked))
+    return [*lines, SEVERAL_NUMBERS.replace("`", "")] if question.multi else lines
 
 
 def _say(out: TextIO, *lines: str) -> None:
@@ -187,9 +197,9 @@ def _width(out: TextIO) -> int:
     return min(get_terminal_size().columns, WIDEST) if out.isatty() else WIDEST
 
 
-def _can_draw(screen: TextIO) -> bool:
-    """Whether the box can be drawn: with textual, on standard error, in the main thread."""
-    plain = os.environ.get("TERM", "dumb") in ("", "dumb")
+def _can_draw(screen: TextIO, ask: Ask) -> bool:
+    """Whether the box is drawn: where the Ask wants it, with textual, in the main thread."""
+    plain = ask.kind == "advisory" or os.environ.get("TERM", "dumb") in ("", "dumb")
     if plain or screen is not sys.stderr or find_spec("textual") is None:
         return False
     asyncio = sys.modules.get("asyncio.events")

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rich.segment import Segment
     from textual import events
 
-    from quandary.reading import Mode
-
 _HELP = Path(__file__).with_name("help.md")
 NARROW = 56  # below this many columns there is no frame, and the line of keys is short
 LOW = 20  # below this many rows there are no empty ones
@@ -46,13 +44,13 @@ class Line(Input):
 
     async def _on_key(self, event: events.Key) -> None:
         """Keys count in their order: what is typed behind an Enter is for what it leads to."""
-        here = self.screen.focused is self
-        if event.key == "enter":
-            event.stop()
-            if here and isinstance(self.app, Box):
-                await self.app.submit(self)
-        if event.key == "enter" or not here:
+        here, leads = self.screen.focused is self, event.key in ("enter", "up", "down", "escape")
+        if leads or not here:
             event.prevent_default()
+        if event.key == "enter" or (here and leads):
+            event.stop()
+        if here and leads and isinstance(self.app, Box):
+            await self.app.on_key(event)
 
 
 class Box(App[Reply | Outcome]):
@@ -74,8 +72,7 @@ class Box(App[Reply | Outcome]):
     def __init__(self, ask: Ask) -> None:
         super().__init__(ansi_color=True)
         self.ask = ask
-        mode: Mode = "plain" if ask.kind == "advisory" else "strict"
-        self.drafts = [Draft(question, mode) for question in ask.questions]
+        self.drafts = [Draft(q, at=len(q.choices) if q.value else 0) for q in ask.questions]
         self.at = 0  # the question that is shown; behind the last one stands the review
         self.warning = ""
         self.helping = False
@@ -196,8 +193,8 @@ class Box(App[Reply | Outcome]):
 
     def _refocus(self) -> None:
         draft = self.draft
-        typing = draft is not None and draft.on_other and not self.helping
-        self.set_focus(self._words if typing else None)
+        typing = draft is not None and (draft.on_other or draft.question.value)
+        self.set_focus(self._words if typing and not self.helping else None)
 
     def _paint(self) -> None:
         draft = self.draft
@@ -301,13 +298,10 @@ class Box(App[Reply | Outcome]):
         self.warning = ""
         if event.key not in ("q", "escape"):
             self.leaving = False
-        if self.helping:
-            self.helping = False
-            self._refocus()
-        elif isinstance(self.focused, Line):
+        if not self.helping and isinstance(self.focused, Line):
             await self._key_beside_line(self.focused, event)
-        elif event.key == "question_mark":
-            self.helping = True
+        elif self.helping or event.key == "question_mark":
+            self.helping = not self.helping
             self._refocus()
         elif event.key in ("q", "escape"):
             self._quit()
@@ -320,24 +314,28 @@ class Box(App[Reply | Outcome]):
         self._paint()
 
     async def _key_beside_line(self, line: Line, event: events.Key) -> None:
-        """A key that has no meaning on a line, or that was typed before the line had the focus."""
+        """Enter continues from the Other line; other keys lead off a line, or came before it had
+        the focus.
+        """
         draft = self.draft
         if draft is None:
             return
+        if line.id == "words":  # word that it changed may still be on its way
+            draft.write(line.value)
         if event.is_printable and event.character:
             line.insert_text_at_cursor(event.character)
-        elif event.key == "enter":
-            await self.submit(line)
-        elif event.key in ("escape", "up", "down"):
+        elif event.key == "enter" and line.id == "words":
+            await self._settle(draft)
+        elif event.key in ("enter", "escape", "up", "down"):
             if line in self._fields:
-                self._move_field(line, {"up": -1, "down": 1}.get(event.key, 0))
+                self._move_field(line, {"up": -1, "escape": 0}.get(event.key, 1))
                 return
             if line.id == "words" and event.key == "escape":
                 draft.at = max(draft.other - 1, 0)
             elif line.id == "words":
                 draft.move(1 if event.key == "down" else -1)
-            elif event.key == "escape":
-                line.value = draft.comment = ""
+            else:
+                line.value = draft.comment = "" if event.key == "escape" else line.value
             self._refocus()
 
     async def _key_in_review(self, event: events.Key) -> None:
@@ -378,10 +376,7 @@ class Box(App[Reply | Outcome]):
             self._refocus()
 
     async def _number(self, draft: Draft, typed: str) -> None:
-        if draft.is_value(typed):
-            draft.at = draft.other
-            self._write(draft, draft.words + typed)
-        elif 0 < int(typed) <= draft.other + 1:
+        if 0 < int(typed) <= draft.other + 1:
             draft.at = int(typed) - 1
             if not draft.on_other:
                 await (self._space(draft) if draft.question.multi else self._settle(draft))
@@ -406,7 +401,8 @@ class Box(App[Reply | Outcome]):
                 self._write(draft, begun[character])
 
     def _write(self, draft: Draft, words: str) -> None:
-        self._words.value = draft.words = words
+        draft.write(words)
+        self._words.value = words
         self._words.cursor_position = len(words)
 
     def on_paste(self, event: events.Paste) -> None:
@@ -414,7 +410,6 @@ class Box(App[Reply | Outcome]):
         draft = self.draft
         if draft is None or self.helping or not event.text.strip():
             return
-        draft.at = draft.other
         self._write(draft, draft.words + printable(event.text.strip()))
         self._refocus()
         self._paint()
@@ -423,13 +418,15 @@ class Box(App[Reply | Outcome]):
         """Say at once how the line will be read."""
         if self.draft is None:
             return
+        self.warning = ""
         if event.input in self._fields:
             at = self._fields.index(event.input)
             self.draft.typed[self.draft.question.fields[at].name] = event.input.value
             self.warning = self.draft.keep(self.draft.answer) if self.draft.answer else ""
+        elif event.input.id == "words":
+            self.draft.write(event.input.value)
         else:
-            setattr(self.draft, event.input.id or "words", event.input.value)
-            self.warning = ""
+            self.draft.comment = event.input.value
         self._paint()
 
     def _move_field(self, line: Line, step: int) -> None:
@@ -440,21 +437,6 @@ class Box(App[Reply | Outcome]):
             self.set_focus(lines[at])
         else:
             self._refocus()
-
-    async def submit(self, line: Line) -> None:
-        """Enter on the Other line continues; on the comment it goes back to the list."""
-        draft = self.draft
-        if draft is None:
-            return
-        if line.id == "words":
-            draft.words = line.value
-            await self._settle(draft)
-        elif line in self._fields:
-            self._move_field(line, 1)
-        else:
-            draft.comment = line.value
-            self._refocus()
-        self._paint()
 
     async def action_turn(self, step: int) -> None:
         """Another question of the batch; the review comes behind the last."""

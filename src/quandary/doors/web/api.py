@@ -443,11 +443,11 @@ def reply(
         raise QuandaryError("the reply has both answers and a text; send one of them")
     body = {"answers": msgspec.to_builtins(data.answers)} if data.text is None else data.text
     meant = replies.read_reply(opened.prepare().arguments, ask, body, data.to, data.proposed)
-    if isinstance(meant, Outcome):
-        raise QuandaryError(f"no answer ({meant.kind}); the question still waits")
     state = replies.record_reply(
         site.store, caller, opened, meant, to=state.key, token=token, sent=sent
     )
+    if isinstance(meant, Outcome) and state.status == "waiting":
+        raise QuandaryError(f"no answer ({meant.kind}); the question still waits")
     replies.have_read(state, site.walks)
     return state_out(site, caller, state, opened.arguments)
 

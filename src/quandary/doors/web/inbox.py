@@ -35,7 +35,7 @@ from quandary.flows.wording import DESCRIPTIONS
 from quandary.journal import runs
 from quandary.journal.chance import now, stamp
 from quandary.journal.entries import Began, Noted, read_body, read_matter, sha256
-from quandary.journal.history import SNOOZED, GivenAnswer, find_last_answer, given
+from quandary.journal.history import SNOOZED, GivenAnswer, find_last_answer, list_answers
 from quandary.journal.policy import is_registered_one_way
 from quandary.journal.store import Order, Run, Store, Waiting
 from quandary.model.one_way import find_final, find_known, one_way
@@ -334,7 +334,8 @@ def _likeness(ask: Ask, tree: str) -> str:
         return ""
     text = question.template or question.text
     text = text.replace(question.title, "{}") if question.title else text
-    asked = (tree, ask.require, text, question.extras, *question.content[1:3])
+    options = sorted(question.options, key=lambda choice: choice.code)
+    asked = (tree, ask.require, text, question.extras, question.multi, options)
     return sha256(msgspec.json.encode(asked)).hexdigest()[:16]
 
 
@@ -476,7 +477,7 @@ def tell_answered(store: Store, caller: Caller, names: Sequence[str]) -> Notice 
             find_run(store, caller, names[0])
         entries = store.entries(names[0])
         last = find_last_answer(entries)
-        _, answers = given(names[0], entries, whole=False)
+        _, answers = list_answers(names[0], entries, whole=False)
         if last is not None:
             said = [a for a in answers if a.ask.key == last.key]
             parts = ((answer_of(a), a.question) for a in said)

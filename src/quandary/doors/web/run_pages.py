@@ -19,7 +19,7 @@ from quandary.desk import phases, timeline
 from quandary.desk import reply as replies
 from quandary.desk.begin import digest_of
 from quandary.desk.drafts import SEEN_FIRST, Draft
-from quandary.desk.sheets import WHICH, take_apart, tell_in_line, tell_question
+from quandary.desk.sheets import OWN_WORDS, WHICH, take_apart, tell_in_line, tell_question
 from quandary.desk.state import outcome_lines
 from quandary.desk.walks import PARKING, has_begun, is_handed_over, read_parked
 from quandary.doors.web import prose
@@ -29,8 +29,7 @@ from quandary.flows import wording
 from quandary.flows.asking import PERSON
 from quandary.journal import runs
 from quandary.journal.entries import Began, Entry, read_beginning, tell_source
-from quandary.journal.history import GivenAnswer
-from quandary.journal.history import given as counting
+from quandary.journal.history import GivenAnswer, list_answers
 from quandary.model.asks import MORE, Answer, Reply, read_annotations
 from quandary.model.calls import HUMAN
 from quandary.model.text import as_text, reveal
@@ -265,7 +264,7 @@ def changeable(row: Run, entries: Sequence[Entry]) -> list[dict[str, str]]:
     """The answers of a run that can be changed from its page."""
     with suppress(QuandaryError):  # it can be shown, and not go on
         if row.status not in ("declined", "withdrawn"):
-            return [given(found) for found in counting(row.id, entries)[1]]
+            return [given(found) for found in list_answers(row.id, entries)[1]]
     return []
 
 
@@ -458,6 +457,7 @@ def sheet(
         ],
         "problem": problem,
         "other": OTHER,
+        "behind_other": OWN_WORDS if ask.kind == "advisory" and question.menu else "",
         "seen_first": SEEN_FIRST,
         "more": MORE,
     }

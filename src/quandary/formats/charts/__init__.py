@@ -32,7 +32,7 @@ from quandary.model.chart import (
     loosened,
     named,
 )
-from quandary.model.text import shorten
+from quandary.model.text import count, shorten
 from quandary.model.tree import Option, Tree, is_multi
 from quandary.settings import read_settings
 from quandary.settings.agents import read_catalogue
@@ -41,17 +41,6 @@ from quandary.settings.files import SUFFIXES, project_root, read_standard_input,
 if TYPE_CHECKING:
     _Level = tuple[str, tuple[str, ...], tuple[Option, ...], int]
     """Options that are chosen from together: their step, what led to them, they, their line."""
-
-
-_KINDS = {
-    ".json": re.compile(r"\s*\{"),
-    ".csv": re.compile(r'\s*(?:sep=.\s+)?"?(?:shape )?id"?\s*[,;\t]', re.IGNORECASE),
-    ".mmd": re.compile(
-        r"\s*(?:---[ \t]*\n.*?\n---[ \t]*\n\s*)?(?:%%[^\n]*\n\s*)*"
-        r"(?:graph|flowchart(?:-elk)?)[ \t]*(?:(?:TB|TD|BT|RL|LR)\b|[;\n]|$)",
-        re.DOTALL,
-    ),
-}
 
 
 class Loaded(NamedTuple):
@@ -77,7 +66,7 @@ def load(source: str, *, page: str = "") -> Chart:
     """The chart that a SOURCE names, ready to be walked: what is wrong with it is an error."""
     loaded = read(source, page=page)
     if not loaded.chart.start:
-        raise NotFound(_which(loaded.chart, loaded.path))
+        raise no_page(loaded.chart, loaded.path)
     if loaded.errors:
         raise Rejected("; ".join(map(loaded.said, loaded.errors)))
     return loaded.chart
@@ -92,7 +81,7 @@ def read(source: str, *, page: str = "", text: str | None = None) -> Loaded:
     path, name = sources.split(source)
     if path == "-" and text is None:
         text = read_standard_input()
-    if path is not None and is_chart(path, text):
+    if path is not None and sources.chart_ending(path, text):
         chart, problems = _parse(read_text(path) if text is None else text, path)
     else:
         chart, problems = from_tree(sources.load(source, text))
@@ -103,34 +92,25 @@ def read(source: str, *, page: str = "", text: str | None = None) -> Loaded:
     pages = concerned(chart)
     names = {page.name for page in pages}
     found = [problem for problem in problems if not problem.page or problem.page in names]
-    found = list(dict.fromkeys([*found, *check(chart), *_misspelt(pages)]))
+    unread = {("subprocess-plain", p.page, p.steps) for p in found if p.rule == "subprocess-file"}
+    drawn = (p for p in check(chart) if (p.rule, p.page, p.steps) not in unread)
+    found = list(dict.fromkeys([*found, *drawn, *_misspelt(pages)]))
     places = {name: n for n, name in enumerate(dict.fromkeys(p.page for p in found))}
     found.sort(key=lambda problem: (places[problem.page], problem.line))
     return Loaded(path, chart, tuple(found), files)
 
 
-def is_chart(path: str, text: str | None = None) -> bool:
-    """Whether a file is a drawing, by its ending; standard input has none, but its text tells."""
-    return path.lower().endswith(sources.CHARTS) or (text is not None and bool(_kind(text)))
-
-
-def _kind(text: str) -> str:
-    """The ending that a text would have as a file, if it is a drawing."""
-    head = text.removeprefix("\ufeff")[:10_000]
-    return next((ending for ending, pattern in _KINDS.items() if pattern.match(head)), "")
-
-
 def _parse(text: str, path: str) -> tuple[Chart, list[Problem]]:
     """The chart in a text, by the ending of its file; every page has an id."""
-    ending = _kind(text) if path == "-" else path.lower()
-    if ending.endswith(".mmd"):
+    ending = sources.chart_ending(path, text)
+    if ending == ".mmd":
         from quandary.formats.charts import mermaid  # noqa: PLC0415 - one format at a time
 
         chart, problems = mermaid.read(text, path)
     else:
         from quandary.formats.charts import lucid  # noqa: PLC0415
 
-        read_lucid = lucid.read_csv if ending.endswith(".csv") else lucid.read_json
+        read_lucid = lucid.read_csv if ending == ".csv" else lucid.read_json
         chart, problems = read_lucid(text, path)
     keys = {page.id for page in chart.pages}
     free = next(str(n) for n in range(1, len(keys) + 2) if str(n) not in keys)
@@ -157,12 +137,14 @@ def _first(chart: Chart, name: str, path: str) -> Page | None:
 def _pages(chart: Chart) -> str:
     names = [page.name or page.id for page in chart.pages if page.steps]
     more = ", …" if len(names) > 5 else ""
-    return f" ({len(names)} pages: {', '.join(names[:5])}{more})" if names else ""
+    return f" ({count(len(names), 'page')}: {', '.join(names[:5])}{more})" if names else ""
 
 
-def _which(chart: Chart, path: str) -> str:
-    drawn = next(page.name or page.id for page in chart.pages if page.steps)
-    return f"{path}: say which page is meant, as in --page {drawn!r}{_pages(chart)}"
+def no_page(chart: Chart, path: str) -> NotFound:
+    """That it is not clear which page to begin on, or that there is none."""
+    drawn = next((page.name or page.id for page in chart.pages if page.steps), None)
+    meant = f"say which page is meant, as in --page {drawn!r}{_pages(chart)}"
+    return NotFound(f"{path}: {meant if drawn else 'there is no page in it; draw a chart first'}")
 
 
 CLOSE, CLOSEST = 0.66, 0.75  # alike enough to be mentioned, and to be a slip at all
@@ -234,13 +216,15 @@ class _Parts:
         if called is not None:
             return _call(step, prefix + called.id) if prefix else step
         try:
-            reference = _reference(step)
-            return _call(step, self._begin(reference, path)) if reference else step
+            if reference := _reference(step):
+                return _call(step, self._begin(reference, path))
+            if unknown := next(filter(None, map(step.field, _REFERENCES)), ""):
+                raise NotFound(f"no page named {unknown.strip()}{_pages(chart)}")
         except QuandaryError as error:
             message = f"{named(step)} cannot be run: {error}"
             problem = Problem("subprocess-file", "error", message, (step.id,), step.line, page.name)
             self.problems.append(problem)
-            return step
+        return step
 
     def _begin(self, reference: str, path: str) -> str:
         """The id of the page that a reference leads to, having read its file if need be."""
@@ -255,14 +239,14 @@ class _Parts:
             return known
         if len(self._begun) >= MOST_FILES:
             raise QuandaryError(f"{written} is one file too many; {MOST_FILES} are read")
-        if is_chart(shown):
+        if sources.chart_ending(shown):
             chart, problems = _parse(read_text(shown), shown)
             first = _first(chart, name, shown)
         else:
             chart, problems = from_tree(sources.load(f"{shown}#{name}" if name else shown))
             first = _first(chart, "", shown)
         if first is None:
-            raise NotFound(_which(chart, shown))
+            raise no_page(chart, shown)
         prefix = f"{reference}:"
         self._begun[real, name] = prefix + first.id
         taken = {page.name for page, *_ in self._waiting}
@@ -285,7 +269,7 @@ def _reference(step: Step) -> str:
     for said in (*map(step.field, _REFERENCES), step.text):
         words = (said or "").strip()
         file = words.partition("#")[0].lower()
-        if file.endswith((*sources.CHARTS, *SUFFIXES)) and "\n" not in words:
+        if file.endswith((*sources.CHARTS, *SUFFIXES)) and not {"\n", "\0"} & {*words}:
             return words
     return ""
 
@@ -370,6 +354,7 @@ _SHAPES: dict[Shape, str] = {
 }
 _HEAD = re.compile(r"arrow|generali[sz]ation|triangle", re.IGNORECASE)
 _TAGS = re.compile(r"[,;|\n]")
+_LIKE_AN_END = re.compile(r"[\W_]*[sbef]", re.IGNORECASE)  # which few tasks are, and is soon seen
 
 
 @lru_cache(maxsize=1024)
@@ -382,6 +367,12 @@ def meaning(name: str) -> tuple[SceneryKind | None, Shape]:
     kind = next((kind for kind, said in _SCENERY.items() if re.match(said, letters)), None)
     shapes = (shape for shape, said in _SHAPES.items() if re.match(said, letters))
     return kind, next(shapes, "process")
+
+
+def shape_of(drawn: Shape, text: str) -> Shape:
+    """What a shape with that text is; `Start` and `End` are terminators in any box."""
+    ends = drawn == "process" and _LIKE_AN_END.match(text) and loosened(text) in ENDS
+    return "terminator" if ends else drawn
 
 
 @lru_cache(maxsize=1024)
@@ -418,6 +409,9 @@ class Sheet:
 
     def draw(self, step: Step, kind: SceneryKind | None) -> None:
         """Add a shape; only with a text, and if its name agrees, is it surely a step."""
+        shape = shape_of(step.shape, step.text)
+        if shape != step.shape and not step.field("prompt"):  # with one, its text is only a title
+            step = replace(step, shape=shape)
         if kind is not None or not step.text or step.shape == "connector":
             self.doubtful[len(self.shapes)] = kind
         self.shapes.append(step)
@@ -429,10 +423,9 @@ class Sheet:
         if way == "back":
             route = replace(route, source=route.target, target=route.source)
         elif way == "both":
-            ends = f"{route.source} and {route.target}"
-            message = f"a line between {ends} has arrowheads at both ends; draw two lines"
-            problem = self._problem("two-way", message, route.source, route.target, line=route.line)
-            problems.append(replace(problem, severity="error"))
+            ends = tuple(filter(None, (route.source, route.target)))
+            message = f"a line between {' and '.join(ends)} has two arrowheads; draw two lines"
+            problems.append(Problem("two-way", "error", message, ends, route.line, self.name))
         elif way == "none":
             self.headless.add(len(self.routes))
         self.routes.append(route)
@@ -449,25 +442,25 @@ class Sheet:
                 message = f"“{shorten(notes[key].text)}” is taken for a note, although an arrow "
                 message += "leads from it to a step; draw a box if it is to be done"
                 problems.append(self._problem("note-arrow", message, key, line=notes[key].line))
-        for place in sorted(self.headless):
-            route = self.routes[place]
-            if route.source in known and route.target in known:
+        for route in map(self.routes.__getitem__, sorted(self.headless)):
+            if known.issuperset(ends := (route.source, route.target)):
                 message = f"a line from {route.source} to {route.target} has no arrowhead"
                 message += "; it is followed the way it was drawn"
-                ends = (route.source, route.target)
                 problems.append(self._problem("no-arrow", message, *ends, line=route.line))
-        if any(step.shape == "connector" for step in map(self.shapes.__getitem__, self.doubtful)):
-            jumps = list(_jumps(steps, routes))
-            routes += jumps
-            sources = {route.source for route in routes} - {jump.source for jump in jumps}
-            targets = {jump.target for jump in jumps}
-            for step in steps:
-                words = len(step.text.split()) if step.shape == "connector" else 0
-                if words > 1 and step.id in sources - targets:
-                    message = f"{named(step)} is drawn as a connector, where nobody is called"
-                    message += "; draw a box if it is to be done"
-                    found = self._problem("connector-text", message, step.id, line=step.line)
-                    problems.append(found)
+        drawn = (self.shapes[place] for place, kind in self.doubtful.items() if kind is None)
+        connectors = [step for step in drawn if step.shape == "connector" and step.text]
+        jumps = list(_jumps(connectors, routes))
+        onward = {route.source for route in routes} - {jump.target for jump in jumps}
+        routes += jumps
+        last = {route.target for route in routes} - {route.source for route in routes}
+        for step in connectors:
+            said = f"{named(step)} is drawn as a connector, "
+            if step.id in onward and len(step.text.split()) > 1:
+                said += "where nobody is called; draw a box if it is to be done"
+                problems.append(self._problem("connector-text", said, step.id, line=step.line))
+            elif step.id in last:
+                said += "and goes on nowhere on this page; a run ends there"
+                problems.append(self._problem("connector-end", said, step.id, line=step.line))
         if self.inside:
             steps = [self._in_lane(step) for step in steps]
         return Page(self.id, self.name, tuple(steps), tuple(routes), tuple(scenery), self.line)
@@ -530,15 +523,15 @@ class Sheet:
         return Problem(rule, "warning", message, tuple(filter(None, steps)), line, self.name)
 
 
-def _jumps(steps: list[Step], routes: list[Route]) -> Iterator[Route]:
+def _jumps(connectors: list[Step], routes: list[Route]) -> Iterator[Route]:
     """Connectors with the same letter are one place: where one ends, the other goes on."""
     sources = {route.source for route in routes}
     targets = {route.target for route in routes}
     onward: dict[str, list[Step]] = {}
-    for step in steps:
-        if step.shape == "connector" and step.text and step.id in sources - targets:
+    for step in connectors:
+        if step.id in sources and step.id not in targets:
             onward.setdefault(loosened(step.text), []).append(step)
-    for step in steps:
-        fitting = onward.get(loosened(step.text), []) if step.shape == "connector" else []
+    for step in connectors:
+        fitting = onward.get(loosened(step.text), [])
         if len(fitting) == 1 and step.id in targets and step.id not in sources:
             yield Route(step.id, fitting[0].id, line=step.line)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.errors import ParseError
-from quandary.formats.charts import Sheet, direction, meaning, tags_in
+from quandary.formats.charts import Sheet, direction, meaning, shape_of, tags_in
 from quandary.model.chart import Chart, Problem, Route, SceneryKind, Shape, Step
+from quandary.model.text import as_text
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -162,7 +163,7 @@ class _Book:
             elif role.line and head == "Arrow" and tail == "None":
                 sheet.routes.append(Route(source, target, text.strip(), line))
             elif role.sure and not source and not target and (text := text.strip()):
-                sheet.shapes.append(Step(key, text, role.shape, line=line))
+                sheet.shapes.append(Step(key, text, shape_of(role.shape, text), line=line))
             else:
                 self._add(role, cells, rest(row), line)
         return line
@@ -303,14 +304,6 @@ def _line(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """A value as text: numbers as one would write them, nothing as nothing."""
-    match value:
-        case str():
-            return value.strip()
-        case None:
-            return ""
-        case float() if value.is_integer() and abs(value) < 1e15:
-            return str(int(value))
-        case bool() | list() | dict():
-            return msgspec.json.encode(value).decode()
-    return str(value)
+    """A value as text: whole numbers as one would write them, nothing as nothing."""
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 1e15
+    return (f"{value:.0f}" if whole else as_text(value)).strip()

@@ -16,19 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from quandary.errors import ParseError
-from quandary.formats.charts import Direction, Sheet, direction, tags_in
-from quandary.model.chart import (
-    ENDS,
-    Chart,
-    Page,
-    Problem,
-    Route,
-    Scenery,
-    SceneryKind,
-    Shape,
-    Step,
-    loosened,
-)
+from quandary.formats.charts import Direction, Sheet, direction, shape_of, tags_in
+from quandary.model.chart import Chart, Page, Problem, Route, Scenery, SceneryKind, Shape, Step
 from quandary.model.text import as_text, printable
 
 MOST_AT_ONCE = 10_000  # lines that one arrow draws: `a & b --> c & d` multiplies
@@ -37,6 +26,7 @@ LONGEST_ATTRIBUTES = 4_000
 _HEADER = re.compile(
     r"(?:graph|flowchart(?:-elk)?)(?![\w-])[ \t]*(?:(?:TB|TD|BT|RL|LR)(?!\w)|[<>^](?=\s)|v(?=\s))?"
 )
+_HEADER_AGAIN = re.compile(rf"{_HEADER.pattern}[ \t]*(?:[;\n]|$)")
 _FRONT = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|$)", re.DOTALL)
 _TITLE = re.compile(r"(?m)^title[ \t]*:[ \t]*(.*?)[ \t]*$")
 _BLANK = re.compile(r"[\s;]+")
@@ -48,15 +38,16 @@ _LOOKS = re.compile(r"(?:classDef|class|style|linkStyle|click|direction)(?=[ \t]
 _DESCRIPTION = re.compile(r"accDescr\s*(?::[^\n]*|\{[^}]*\}?)")
 _SUBGRAPH = re.compile(r"subgraph(?![\w-])[ \t]*")
 _END = re.compile(r"end(?![\w-])")
-_ID = re.compile(r"(?:[\w!#$'*+./?\\`]|-(?![->.\s]|$)|=(?!=)|%(?!%))+")
+_ID = re.compile(r"(?:[\w!#$'*+,./?\\`]|:(?!::)|-(?![->.\s]|$)|=(?!=)|%(?!%))+")
 _LINK = re.compile(r"(?P<tail>[xo<]?)(?:--+[-xo>]|==+[=xo>]|-?\.+-[xo>]?|~~~+)")
 _OPENED = re.compile(r"(?P<tail>[xo<]?)(?P<line>--|==|-\.)")
+_GOES_ON = re.compile(r"\n\s*+(?=--|==|-\.|<[-=]|~~~)")  # with an arrow, on a further line
 _CLOSED = {"--": r"--+[-xo>]", "==": r"==+[=xo>]", "-.": r"\.+-[xo>]?"}
 _EDGE_NAME = re.compile(r"([\w-]+)@(?=[-=~.<xo])")
 _EDGE_LOOKS = frozenset({"animate", "animation", "curve"})  # as in `e1@{ animate: true }`
 _NAMED = re.compile(r"([\w-]+)@\{")
-_CLASS = re.compile(r":::[\w-]+(?:,[\w-]+)*")
-_BARS = re.compile(r'[ \t]*"([^"]*)"[ \t]*\||([^|\n]*)\|')
+_CLASS = re.compile(r":::(?:[\w,]|-(?![-.]))+")
+_BARS = re.compile(r'[ \t]*"([^"]*)"[ \t]*\||([^|]*)\|')
 _OUTLINES = tuple(
     # A text may go over several lines, but not behind `>`, which closes nothing and opens often.
     # What stands on one line up to the closing sign is clear, if Mermaid itself would not have it.
@@ -75,8 +66,11 @@ _OUTLINES = tuple(
         *(("{{", r"\}\}"), ("{", r"\}"), (">", r"\]")),
     )
 )
-_ATTRIBUTES = re.compile(r"""(?:"[^"]*"|'[^']*'|[^"'}])*\}""")
-_ATTRIBUTE = re.compile(r'(\w+)[ \t]*:[ \t]*(?:"([^"]*)"|\'([^\']*)\'|([^,}\n]*))')
+_QUOTED = r"""(?:"(?:\\.|[^"\\]++)*+"|(?<![^\s:,])'(?:''|[^']++)*+')"""
+_ATTRIBUTES = re.compile(rf"""(?s)((?:{_QUOTED}|[^"'}}]++|')*+)\}}""")
+_KEY = r"""["']?\b\w++["']?[ \t]*:"""
+# A value without quotes goes on up to the next key.
+_ATTRIBUTE = re.compile(rf"(?s)({_KEY})[ \t]*({_QUOTED}|(?:(?![,\n][ \t]*{_KEY}).)*+)")
 
 
 class _Lost(Exception):  # noqa: N818 - said of a reader who does not know how to go on
@@ -128,8 +122,7 @@ class _Reader:
                 at = self._after(_LINE, at)
             else:
                 break
-        found = _HEADER.match(self.text, at)
-        return found.end() if found else None
+        return found.end() if (found := _HEADER.match(self.text, at)) else None
 
     def statements(self, at: int) -> None:
         """Every statement; one that cannot be read is reported, and its line passed over."""
@@ -140,8 +133,7 @@ class _Reader:
                 rest = self.text[lost.at : self._after(_LINE, lost.at)].strip()
                 place = f"at “{rest[:40]}”; the rest of the line is left out"
                 message = f"expected {lost} {place if rest else 'at the end of the line'}"
-                problem = Problem("syntax", "error", message, (), self.line(at))
-                self.pages.problems.append(problem)
+                self.pages.complain("syntax", "error", message, self.line(at))
                 at = self._after(_LINE, max(at, lost.at))
 
     def _statement(self, at: int) -> int:
@@ -157,6 +149,8 @@ class _Reader:
         if found := _END.match(text, at):
             self.pages.close(self.line(at))
             return found.end()
+        if _HEADER_AGAIN.match(text, at):
+            raise _Lost(at, "one flowchart in a file")
         return self._chain(at)
 
     def _chain(self, at: int) -> int:
@@ -168,7 +162,7 @@ class _Reader:
                 return end
         sources, at = self._nodes(at)
         while True:
-            at = self._after(_SPACE, at)
+            at = self._after(_GOES_ON, self._after(_SPACE, at))
             ended = at >= len(self.text) or self.text[at] in "\n;"
             if ended or self.text.startswith("%%", at):
                 return at
@@ -232,13 +226,10 @@ class _Reader:
             raise _Lost(at, "the name of a step")
         key = found[0]
         self.pages.node(key, self.line(at))
-        at = found.end()
+        at = self._outline(key, found.end())
         if self.text.startswith("@{", at):
             said, at = self._attributes(at + 2)
-            text = shown(said.get("label", key))
-            self.pages.shape(key, text, outlined(said.get("shape", "").strip(), text))
-        else:
-            at = self._outline(key, at)
+            self.pages.shape(key, said.get("shape", ""), shown(said.get("label", "")) or None)
         return key, self._after(_CLASS, at)
 
     def _outline(self, key: str, at: int) -> int:
@@ -250,7 +241,7 @@ class _Reader:
                 if not found:
                     raise _Lost(at, f"{closer} after the text of a shape")
                 text = shown((found[1] or found[2] or found[3] or "").strip().strip('"'))
-                self.pages.shape(key, text, outlined(opener, text))
+                self.pages.shape(key, opener, text)
                 return found.end()
         return at
 
@@ -260,25 +251,22 @@ class _Reader:
         closed = _ATTRIBUTES.match(self.text, at, last + 1) if last > 0 else None
         if not closed:
             raise _Lost(at, "} after the attributes")
-        end = closed.end() - 1
         said = {
-            match[1]: next(part for part in match.groups()[1:] if part is not None)
-            for match in _ATTRIBUTE.finditer(self.text, at, end)
+            key.strip("\"' \t:"): _unquoted(value.strip().removesuffix(","))
+            for key, value in _ATTRIBUTE.findall(closed[1])
         }
-        return said, end + 1
+        return said, closed.end()
 
     def _subgraph(self, at: int) -> int:
         """`subgraph id [Title]`, or a title alone."""
         end = self._after(_REST, at)
         words = self.text[at:end].strip()
         key, bracket, title = words.partition("[")
-        key = key.strip()
-        if bracket and key and title.rstrip().endswith("]"):
-            title = title.rstrip()[:-1]
+        if key and bracket and title.endswith("]"):
+            key, title = key.strip(), title[:-1]
         else:
             key, title = words.strip('"'), words
-        title = shown(title.strip().strip('"'))
-        self.pages.open(key, title, self.line(at))
+        self.pages.open(key, shown(title.strip().strip('"')), self.line(at))
         return end
 
     def _comment(self, at: int) -> int:
@@ -298,14 +286,16 @@ class _Reader:
         return found.end() if found else at
 
 
-def _unquoted(title: str) -> str:
-    """A title as YAML has it: in quotes or not."""
-    if title.startswith('"'):
+def _unquoted(value: str) -> str:
+    """A text as YAML has it: in quotes or not."""
+    if value.startswith('"'):
         try:
-            return msgspec.json.decode(title, type=str)
+            return msgspec.json.decode(value, type=str)
         except msgspec.DecodeError:
-            return title.strip('"')
-    return title.strip("'")
+            return value.strip('"')
+    if value.startswith("'"):
+        return value[1:].removesuffix("'").replace("''", "'")
+    return re.sub(r"^[|>][+-]?\s+", "", value)
 
 
 _SHAPES = frozenset(get_args(Shape))
@@ -358,9 +348,10 @@ class Pages:
             self._bare.add(key)
             self._sheet.keys.append(key)
 
-    def shape(self, key: str, text: str, shape: Shape) -> None:
+    def shape(self, key: str, outline: str, text: str | None) -> None:
         """A node is drawn; the last text counts, as it does for Mermaid."""
-        self._nodes[key] = replace(self._nodes[key], text=text, shape=shape)
+        text = self._nodes[key].text if text is None else text
+        self._nodes[key] = replace(self._nodes[key], text=text, shape=outlined(outline, text))
         self._bare.discard(key)
 
     def join(self, source: str, target: str, label: str, way: Direction, line: int) -> None:
@@ -376,14 +367,14 @@ class Pages:
         if self._open:
             _, _, self._sheet = self._open.pop()
         else:
-            self._complain("end-alone", "warning", "an `end` without a subgraph; left out", line)
+            self.complain("end-alone", "warning", "an `end` without a subgraph; left out", line)
 
     def chart(self, path: str) -> Chart:
         """The chart as a whole, once everything was said."""
         if self._open:
             key, title, _ = self._open[-1]
             message = f"the subgraph {title or key} is never closed; write `end` after it"
-            self._complain("subgraph-open", "warning", message, 0)
+            self.complain("subgraph-open", "warning", message, 0)
         root = self._root
         used = root.id or root.name or root.keys or root.strokes or root.scenery
         sheets = self._sheets if used or len(self._sheets) == 1 else self._sheets[1:]
@@ -398,8 +389,7 @@ class Pages:
         for stroke in sheet.strokes:
             ends = (stroke.source, stroke.target)
             source, target = (self._nodes[end].id for end in ends) if stroke.drawn else ends
-            route = Route(source, target, stroke.label, stroke.line)
-            drawn.join(route, stroke.way, self.problems)
+            drawn.join(Route(source, target, stroke.label, stroke.line), stroke.way, self.problems)
         return replace(drawn.page(self.problems), scenery=tuple(sheet.scenery))
 
     def remark(self, text: str, line: int) -> None:
@@ -410,7 +400,7 @@ class Pages:
             said = None
         if not isinstance(said, dict):
             message = 'a comment for quandary is JSON, like {"step": "a", "tags": ["HUMAN"]}'
-            self._complain("comment", "error", message, line)
+            self.complain("comment", "error", message, line)
         elif "step" in said:
             self._add_to_step(said, line)
         elif isinstance(page := said.get("page"), dict):
@@ -428,15 +418,15 @@ class Pages:
             self.start = as_text(said["start"])
         else:
             message = f"a comment for quandary says {', '.join(said) or 'nothing'}"
-            self._complain("comment", "warning", f"{message}, which means nothing here", line)
+            self.complain("comment", "warning", f"{message}, which means nothing here", line)
 
     def _add_to_step(self, said: dict[str, Any], line: int) -> None:
         key = as_text(said["step"])
         self.node(key, line)
         step = self._nodes[key]
         given, tags = said.get("metadata"), said.get("tags")
-        own = {name: value for name, value in said.items() if name not in _STEP}
-        data = {**(given if isinstance(given, dict) else {}), **own}
+        data = dict(given) if isinstance(given, dict) else {}
+        data |= {name: value for name, value in said.items() if name not in _STEP}
         self._nodes[key] = replace(
             step,
             id=as_text(said.get("id", step.id)),
@@ -460,7 +450,7 @@ class Pages:
         self._sheet = _Sheet(key, name, line)
         self._sheets.append(self._sheet)
 
-    def _complain(self, rule: str, severity: Any, message: str, line: int) -> None:  # noqa: ANN401
+    def complain(self, rule: str, severity: Any, message: str, line: int) -> None:  # noqa: ANN401
         self.problems.append(Problem(rule, severity, message, (), line))
 
 
@@ -483,7 +473,6 @@ _UNSAFE = re.compile(r"[^\w ]|_")
 _UNSAFE_IN_PROSE = re.compile(r"[^\w ,?!'().-]|_|(?<![^\W\d_])[)-]|(?<![^\W\d_])(?<!\))\.")
 _ENTITY = re.compile(r"[#&](?:#?(\d{1,7})|([A-Za-z][A-Za-z0-9]{1,31}));")
 _BREAK = re.compile(r"[ \t]*<br\s*/?>[ \t]*", re.IGNORECASE)
-_TELLING = re.compile(r"[%<>&]")
 
 
 def quote(text: str) -> str:
@@ -514,9 +503,8 @@ def shown(label: str) -> str:
 
 
 def outlined(outline: str, text: str) -> Shape:
-    """What a shape of that outline or name is; `Start` and `End` are terminators in any box."""
-    shape = OUTLINES.get(outline, "process")
-    return "terminator" if shape == "process" and loosened(text) in ENDS else shape
+    """What a shape of that outline or name is, with that text in it."""
+    return shape_of(OUTLINES.get(outline, "process"), text)
 
 
 def remark(**said: Any) -> str:  # noqa: ANN401 - anything that JSON can say
@@ -526,10 +514,7 @@ def remark(**said: Any) -> str:  # noqa: ANN401 - anything that JSON can say
 
 def compact(value: object) -> str:
     """JSON that holds no sign with a meaning of its own, in Mermaid, HTML or a terminal."""
-    text = msgspec.json.encode(value).decode()
-    if not text.isprintable() or _TELLING.search(text):
-        text = "".join(map(_safe, text))
-    return text
+    return "".join(map(_safe, msgspec.json.encode(value).decode()))
 
 
 def _number(match: re.Match[str]) -> str:

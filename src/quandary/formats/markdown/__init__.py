@@ -170,7 +170,7 @@ def _quick_tree(text: str, start: int, limit: int, line: int) -> Tree | None:
     keys = heading[2].split("\n")[:-1]
     values = dict(key.split(": ", 1) for key in keys)
     extras, sound = read_extras(values["Extras"]) if "Extras" in values else ((), True)
-    known = all(values.get(name, words[0]) in words for name, words in WORDS.items())
+    known = all(values[name] in WORDS[name] for name in values.keys() & WORDS.keys())
     if len(values) < len(keys) or not known or not sound:
         return None  # a rule has something to say about them
     decisions: list[Decision] = []
@@ -217,7 +217,7 @@ def make_tree(
 
 def _ends(text: str, at: int, limit: int) -> bool:
     """Whether what stands between a list and the next tree is prose that changes neither."""
-    loud = any(pattern.search(text, at - 1, limit) for pattern in (_LOUD, _MORE_OPTIONS))
+    loud = _LOUD.search(text, at - 1, limit) or _MORE_OPTIONS.search(text, at - 1, limit)
     return not loud and _AFTER.match(text, at, limit) is not None
 
 
@@ -356,11 +356,15 @@ _TICKED = re.compile(rf"\[[xX]\]{_GAP}(?=\[(?![ \txX]?\])[^\[\]]+\](?:[ \t\u00a0
 _SECOND_BOX = re.compile(rf"(?:(?:{_EMPTY}|\[[xX]\])(?!\():?{_GAP})++")
 _LAST_BOX = re.compile(rf"(?P<label>.*\S)[ \t]+{_EMPTY}$")
 _NEAT_BOX = re.compile(r"\[[ \txX]?\](?:[ \t]+|$)")
-_CODE = re.compile(
-    r"(?P<wrap>\*\*|__|`)?"
-    r"\[[ \t]{0,3}(?P<code>[^\[\]`\s](?:[^\[\]`\n]{0,38}[^\[\]`\s])?)[ \t]{0,3}\]"
-    r"(?(wrap)(?P=wrap)):?(?=[ \t\u00a0]|$|\[[ \t\u00a0xX_-]{1,3}\])"
+_BRACKETED = r"\[[ \t]{0,3}(?P<code>[^\[\]`\s](?:[^\[\]`\n]{0,38}[^\[\]`\s])?)[ \t]{0,3}\]"
+_END = r":?(?=[ \t\u00a0]|$|\[[ \t\u00a0xX_-]{1,3}\])"
+_CODE = re.compile(_BRACKETED + _END)
+_DRESSED_CODE = re.compile(
+    r"(?P<dress>\*{1,3}|_{1,3}|`)"
+    rf"{_BRACKETED}(?:(?::?[ \t]+|(?<=[A-Z]\])(?![(\[:{{*_]))(?P<label>\S(?:.*?\S)??))?"
+    rf"(?P=dress)(?={_END})"
 )
+"""A code in bold or the like, perhaps together with the label or its beginning."""
 _TIGHT_CODE = re.compile(rf"\[(?P<code>[A-Z]{{1,8}})\](?=[^\s(\[:{{]|{_EMPTY})")
 _BROKEN_CODE = re.compile(
     rf"[\[(]?(?P<code>[A-Z]{{1,8}})(?:[\])]?:?{_GAP}(?={_EMPTY})|\](?=[ \t]))"
@@ -398,6 +402,12 @@ def read_head(text: str) -> Head:
     multi, misses = box is not None, odd_blank or (box is not None and not _NEAT_BOX.match(rest))
     ticks = box[0] if box else ""
     rest = rest[box.end() :] if box else rest
+    if dressed := _DRESSED_CODE.match(rest):
+        dress, written, label = dressed.groups("")
+        rest = rest[dressed.end() :]
+        misses |= label != ""
+        label = f" {dress}{label}{dress}" if label and rest.strip() else f" {label}".rstrip()
+        rest = f"[{written}]{label}{rest}"
     found = next(filter(None, (pattern.match(rest) for pattern in _CODES)), None)
     if found:
         behind = rest[found.end() :]
@@ -431,7 +441,7 @@ def write_head(code: str, label: str, *, multi: bool) -> str:
 def _ambiguous(label: str, *, coded: bool) -> bool:
     """Whether a label, or what is left of it behind its backslashes, would be taken for markup."""
     bare = label.lstrip("\\")
-    patterns = (_SECOND_BOX, _LAST_BOX) if coded else (_BOX, _TICKED, *_CODES)
+    patterns = (_SECOND_BOX, _LAST_BOX) if coded else (_BOX, _TICKED, _DRESSED_CODE, *_CODES)
     return any(pattern.match(bare) for pattern in patterns)
 
 

@@ -114,16 +114,16 @@ class Reader:
         """Anything that is neither a heading nor a list: keys, prose, fences."""
         self._look_inside(block)
         opened = self.opened
-        if opened is None or block.kind == "html":
-            for line, column, text in block.lines if opened and opened.decisions else ():
-                if MARKER.match(text):
-                    self.note("stray-text", line, column, text)
+        if opened is None:
             return
         decision = opened.decisions[-1] if opened.decisions else None
         keyed = block.kind == "paragraph" and is_field(block.lines[0][2])
-        if decision is not None and decision.items and not keyed:
+        if decision is not None and decision.items and not keyed and block.kind != "html":
             decision.stray.append(block)
             decision.ended |= block.kind == "rule"
+            return
+        self._note_stray(block, prose=False)
+        if block.kind == "html":
             return
         has_text = block.kind in ("paragraph", "heading")
         known, unknown = markdown.read_fields(block) if has_text else ([], [])
@@ -149,23 +149,38 @@ class Reader:
                 self._read_blocks(item.children, item.indent)
                 self._finish(item.end + 1)
             return
+        heads = [read_head(first_line(item)[2]) for item in items]
         if not opened.decisions:
+            if any(is_field(head.label) for head in heads) and not any(h.code for h in heads):
+                for block in (child for item in items for child in item.children):
+                    self._read_prose(block)  # keys, one to a bullet
+                return
             opened.decisions.append(OpenDecision("", None, after_prose=opened.prose))
         decision = opened.decisions[-1]
-        heads = [read_head(first_line(item)[2]) for item in items]
-        if not decision.stray or (_adds_codes(decision, heads) and not decision.ended):
-            for leaf in (leaf for stray in decision.stray for leaf in _leaves(stray)):
-                for line, column, text in leaf.lines or [(leaf.line, leaf.column, "")]:
-                    is_option = leaf.kind == "paragraph" and MARKER.match(text)
-                    self.note("indent" if is_option else "stray-text", line, column, text)
+        new = {head.code for head in heads if _STRICT_CODE.fullmatch(head.code)} - decision.codes
+        repeats = any(head.code in decision.codes for head in heads)
+        # Behind stray text, a list with new codes goes on with the options if it repeats none.
+        if not decision.stray or (new and not repeats and not decision.ended):
+            for stray in decision.stray:
+                self._note_stray(stray)
             decision.stray.clear()
             decision.items += items
             decision.heads += heads
             decision.codes.update(head.code for head in heads if head.code)
-        elif decision.ended and _adds_codes(decision, heads):
-            for line, column, text in map(first_line, items):
-                self.note("stray-text", line, column, text)
+        elif new:
+            for (line, column, text), head in zip(map(first_line, items), heads, strict=True):
+                if head.code not in decision.codes:
+                    self.note("stray-text", line, column, text)
         self._look_inside_items(items)
+
+    def _note_stray(self, block: Block, *, prose: bool = True) -> None:
+        """Text that belongs to no option, or, of prose beside the list, what looks like one."""
+        for leaf in _leaves(block):
+            for line, column, text in leaf.lines or [(leaf.line, leaf.column, "")]:
+                looks = leaf.kind != "fence" and MARKER.match(text) is not None
+                if looks or prose:
+                    rule = "indent" if looks and leaf.kind != "html" else "stray-text"
+                    self.note(rule, line, column, text)
 
     def _look_inside_items(self, items: list[Block]) -> None:
         waiting = list(reversed(items))
@@ -177,6 +192,8 @@ class Reader:
                 self._look_inside(block)
                 if block.kind == "heading" and block.text.startswith(MARK):
                     self.note("tree-hidden", block.line, block.column, "an option")
+                if block.kind == "code":
+                    self._note_stray(block, prose=False)
 
     def _look_inside(self, block: Block) -> None:
         """Trees in a fence are examples; elsewhere they are out of sight, which is worth a word."""
@@ -219,11 +236,9 @@ class Reader:
         opened = self.opened
         if opened is None:
             return
-        if opened.decisions and not opened.decisions[0].heading and len(opened.decisions) > 1:
-            # A plain list above the first `## Decision:` heading is prose.
-            first = opened.decisions[0]
-            if not first.choose and not any(head.code for head in first.heads):
-                del opened.decisions[0]
+        first = opened.decisions[0] if len(opened.decisions) > 1 else None
+        if first and not (first.heading or first.choose or any(h.code for h in first.heads)):
+            del opened.decisions[0]  # a plain list above the first decision's heading is prose
         if _is_tree(opened) and (section := self._build(opened)) is not None:
             section.end = end - 1
             self.sections.append(section)
@@ -260,6 +275,8 @@ class Reader:
         heading = decision.heading or opened.heading
         if decision.heading is None and not decision.choose:
             self.note("decision-missing", heading.line, heading.column)
+        for stray in decision.stray:
+            self._note_stray(stray, prose=False)
         options = self._options(opened, decision.items, opened.base, 1)
         if decision.choose:
             options = tuple(_with_multi(o, multi=decision.choose == "several") for o in options)
@@ -360,13 +377,6 @@ def _content_from(lines: list[str]) -> list[int]:
         blank = not bare or (bare.startswith("<!--") and bare.endswith("-->"))
         following[number] = following[number + 1] if blank else number
     return following
-
-
-def _adds_codes(decision: OpenDecision, heads: list[Head]) -> bool:
-    """A list behind stray text goes on with the options if it has new codes and repeats none."""
-    codes = {head.code for head in heads}
-    new = {code for code in codes if _STRICT_CODE.fullmatch(code)}
-    return bool(new) and not codes & decision.codes
 
 
 def _is_tree(opened: OpenTree) -> bool:

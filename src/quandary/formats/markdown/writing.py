@@ -14,6 +14,7 @@ from quandary.model.tree import Option, Tree, is_multi, other_of
 
 _WITH_END = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
+_COMMENT = re.compile(r"<!--.*?-->")
 
 
 def format(tree: Tree) -> str:
@@ -39,9 +40,7 @@ def format(tree: Tree) -> str:
         lines.append("## " + heading_text(f"Decision: {decision.name}"))
         asked = [f"Question: {decision.question}"] if decision.question else []
         above = asked if not tree.bare else [*values, *asked]
-        lines += above
-        if above and decision.options:
-            lines.append("")
+        lines += [*above, ""] if above and decision.options else above
         lines += _option_lines(decision.options)
     return "\n".join(lines) + "\n"
 
@@ -55,10 +54,10 @@ def _option_lines(options: tuple[Option, ...]) -> Iterator[str]:
         if not head and above_is_text:
             yield ""  # right below text, a bullet with nothing behind it is none
         bullet = "-" if head.strip("- ") or not head else "+"  # dashes alone would be a rule
-        yield f"{STEP * depth}{bullet} {head}".rstrip()
+        yield f"{STEP * depth}{bullet} {head}".rstrip(" ")
         above_is_text = bool(head)
         for line in _description_lines(option, headless=not head):
-            yield (STEP * (depth + 1) + line).rstrip()
+            yield (STEP * (depth + 1) + line).rstrip(" ")
             above_is_text = bool(line)
         waiting.extend((child, depth + 1) for child in reversed(option.options))
 
@@ -100,10 +99,9 @@ def canonical(text: str) -> str:
     if is_canonical(text):
         return text
     for _ in range(4):
-        rewritten = rewrite(text)
-        if rewritten == text:
+        before, text = text, rewrite(text)
+        if before == text:
             break
-        text = rewritten
     return text
 
 
@@ -232,7 +230,7 @@ class Layout:
             self.parts[line] = "heading" if text.startswith(markdown.MARK) else "decision"
             lead = expand(self.lines[line])[: block.column]
             lead = lead if lead.strip() else self.prefix
-            self._write(line, f"{lead}{'#' * block.level} {heading_text(text)}".rstrip())
+            self._write(line, f"{lead}{'#' * block.level} {heading_text(text)}".rstrip(" "))
             self._drop(line + 1, block.end + 1)
 
     def _key(self, key: markdown.Field) -> None:
@@ -243,7 +241,7 @@ class Layout:
         elif key.name == "Keywords":
             value = ", ".join(markdown.read_keywords(value))
         self.parts[key.line] = "key"
-        self._write(key.line, f"{self.prefix}{key.name}: {value}".rstrip())
+        self._write(key.line, f"{self.prefix}{key.name}: {value}".rstrip(" "))
         self._drop(key.line + 1, key.end + 1)
 
     def _list(self, listed: markdown.Listed, options: tuple[Option, ...]) -> None:
@@ -259,7 +257,7 @@ class Layout:
         line, _, text = first_line(item)
         indent = self.prefix + STEP * depth
         bullet = self._head(text, option, siblings)
-        self._write(item.line, f"{indent}- {bullet}".rstrip())
+        self._write(item.line, f"{indent}- {bullet}".rstrip(" "))
         self.heads.add(item.line)
         self._drop(item.line + 1, line + 1)
         body = body_lines(item, self.lines)
@@ -274,7 +272,7 @@ class Layout:
             if not is_text and text.startswith("    "):
                 self.code.add(number)
             continues = is_text and number == above + 1 and STARTS_BLOCK.match(text)
-            self._write(number, f"{indent}{STEP}{'    ' if continues else ''}{text}".rstrip())
+            self._write(number, f"{indent}{STEP}{'    ' if continues else ''}{text}".rstrip(" "))
             above = number
         children = [child for child in item.children if child.kind == "item"]
         for child, nested in zip(children, option.options, strict=True):
@@ -282,14 +280,14 @@ class Layout:
 
     def _head(self, written: str, option: Option, siblings: tuple[Option, ...]) -> str:
         label = read_head(written).label
-        comment = written[written.find("<!--") :] if "<!--" in written and "-->" in written else ""
+        comments = _COMMENT.findall(written)
         if "label-ellipsis" in self.broken:
             label = label.rstrip(".… ") or label
         mixed = "mixed-multi-select" in self.broken and is_multi(siblings)
         multi = option.multi or (mixed and option is not other_of(siblings))
         coded = not option.derived or ("code-missing" in self.broken and option.label)
         head = write_head(option.code if coded else "", label, multi=multi)
-        return f"{head} {comment}".strip() if comment else head
+        return " ".join(filter(None, (head, *comments)))
 
     def _drop_blanks(self, first: int, last: int) -> None:
         """No empty line stands above an option or between a label and its description."""
@@ -342,9 +340,6 @@ def fix(text: str, rules: Container[str]) -> tuple[str, int]:
 
 def _broken(text: str, rules: Container[str]) -> dict[int, list[str]]:
     """The fixable rules that each tree breaks, by the line of its heading."""
-    found: dict[int, list[str]] = {}
-    for section in parse(text).sections:
-        if not section.tree.fenced:
-            names = [d.rule for d in judge(section) if d.rule in rules and is_fixable(d)]
-            found |= {section.tree.line: names} if names else {}
-    return found
+    declared = ((s.tree.line, judge(s)) for s in parse(text).sections if not s.tree.fenced)
+    found = {n: [d.rule for d in ds if d.rule in rules and is_fixable(d)] for n, ds in declared}
+    return {line: names for line, names in found.items() if names}
