@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from growth import Work, is_linear
 from quandary.flows.responses import Unclear, objects, read_response
 from strategies import HOSTILE
 
@@ -156,19 +156,9 @@ GROWING = {
 @pytest.mark.parametrize("piece", GROWING.values(), ids=GROWING)
 def test_time_grows_with_the_text_and_no_faster(start: str, piece: str) -> None:
     """Eight times the text takes about eight times as long, whatever it is made of."""
-    short = start + piece * (30_000 // len(piece))
-    long = start + piece * (240_000 // len(piece))
-    ratios = []
-    for _ in range(5):
-        ratios.append(_seconds(long) / max(_seconds(short), 0.0005))
-        if ratios[-1] < 16:
-            return
-    pytest.fail(f"it takes {min(ratios):.0f} times as long")
 
+    def prepare(size: int) -> Work:
+        text = start + piece * (size // len(piece))
+        return lambda: (list(objects(text)), read_response("{}", "validation", prompt=text))
 
-def _seconds(text: str) -> float:
-    begun = time.process_time()
-    for _ in objects(text):
-        pass
-    read_response("{}", "validation", prompt=text)
-    return time.process_time() - begun
+    assert is_linear(prepare, 30_000, 8)

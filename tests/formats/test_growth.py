@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
+from growth import is_linear
 from quandary.flows.decide import level_problems
 from quandary.formats.markdown import parse
 
@@ -63,35 +63,24 @@ KINDS: dict[str, tuple[int, Callable[[int], str]]] = {
 }
 
 
-def seconds(text: str) -> float:
-    """The shortest of three tries, in processor time, without looking for other tests' garbage."""
-    tries = []
-    gc.disable()
-    try:
-        for _ in range(3):
-            begun = time.process_time()
-            assert msgspec.json.encode(parse(text).diagnostics)
-            tries.append(time.process_time() - begun)
-    finally:
-        gc.enable()
-    return min(tries)
+def check(text: str) -> None:
+    """Read a document and judge it."""
+    assert msgspec.json.encode(parse(text).diagnostics)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_time_grows_with_the_document(kind: str) -> None:
-    """Four times as much takes less than nine times as long: linear, with room for noise."""
+    """Four times as much takes about four times as long."""
     size, make = KINDS[kind]
-    small, large = seconds(make(size)), seconds(make(4 * size))
-    assert large < 9 * small + 0.05
+    assert is_linear(lambda n: partial(check, make(n)), size)
 
 
 def test_many_options_are_begun_in_time() -> None:
     """Whether two siblings share a code is seen without comparing each with all the others."""
 
-    def take(number: int) -> float:
+    def prepare(number: int) -> Callable[[], object]:
         [tree] = parse(KINDS["options"][1](number)).trees
-        begun = time.process_time()
         assert level_problems(tree) == []
-        return time.process_time() - begun
+        return partial(level_problems, tree)
 
-    assert take(32_000) < 9 * take(8_000) + 0.05
+    assert is_linear(prepare, 8_000)

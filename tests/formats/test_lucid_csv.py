@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from growth import is_linear
 from quandary.errors import ParseError
 from quandary.formats import drawings
 from quandary.formats.charts import lucid, mermaid
@@ -562,15 +563,5 @@ KINDS: dict[str, Callable[[int], str]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_time_grows_with_the_file(kind: str) -> None:
-    """Four times as much takes less than nine times as long: linear, with room for noise."""
-
-    def seconds(n: int) -> float:
-        text = f"{HEADER}\n{KINDS[kind](n)}"
-        tries = []
-        for _ in range(3):
-            begun = time.process_time()
-            assert read(text)
-            tries.append(time.process_time() - begun)
-        return min(tries)
-
-    assert seconds(8000) < 9 * seconds(2000) + 0.05
+    """Four times as much takes about four times as long."""
+    assert is_linear(lambda n: partial(read, f"{HEADER}\n{KINDS[kind](n)}"), 2000)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from growth import Work, is_linear
 from quandary.errors import ParseError
 from quandary.formats.charts import lucid
 from quandary.model.chart import Chart, Page, Problem, Route, Scenery, Step, check
@@ -256,18 +257,12 @@ def test_anything_is_read_somehow(things: list[Object], other: object) -> None:
 
 
 def test_time_grows_with_the_file() -> None:
-    """Four times as much takes less than nine times as long: linear, with room for noise."""
+    """Four times as much takes about four times as long."""
 
-    def seconds(n: int) -> float:
+    def prepare(n: int) -> Work:
         shapes = [
             shape(i, "ProcessBlock", f"Do {i}", contains={"shapes": [i + 1]}) for i in range(n)
         ]
-        text = document(drawn(shapes, [line(i, i + 1) for i in range(n)]))
-        tries = []
-        for _ in range(3):
-            begun = time.process_time()
-            assert read(text)
-            tries.append(time.process_time() - begun)
-        return min(tries)
+        return partial(read, document(drawn(shapes, [line(i, i + 1) for i in range(n)])))
 
-    assert seconds(8000) < 9 * seconds(2000) + 0.05
+    assert is_linear(prepare, 2000)

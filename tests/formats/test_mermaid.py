@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import node_judges
+from growth import is_linear
 from quandary.errors import ParseError
 from quandary.formats.charts import mermaid
 from quandary.model.chart import Chart, Page, Problem, Scenery, Step, check
@@ -394,18 +396,8 @@ def test_anything_is_read_somehow(text: str) -> None:
     ],
 )
 def test_time_grows_with_the_file(piece: str) -> None:
-    """Four times as much takes less than nine times as long: linear, with room for noise."""
-
-    def seconds(count: int) -> float:
-        text = "flowchart TD\n" + piece * count
-        tries = []
-        for _ in range(3):
-            begun = time.process_time()
-            assert mermaid.read(text, "x.mmd")
-            tries.append(time.process_time() - begun)
-        return min(tries)
-
-    assert seconds(4000) < 9 * seconds(1000) + 0.05
+    """Four times as much takes about four times as long."""
+    assert is_linear(lambda n: partial(mermaid.read, "flowchart TD\n" + piece * n, "x.mmd"), 1000)
 
 
 def test_long_words_in_attributes_are_read_once() -> None:

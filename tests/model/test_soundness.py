@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from chart_strategies import charts, page, plain_page
+from growth import is_linear
 from quandary.flows.responses import match_route
 from quandary.model.chart import Chart, Map, Page, Problem, Route, Scenery, Step, check
 
@@ -335,13 +336,4 @@ def test_time_grows_with_the_chart(shape: str) -> None:
         calls = [Step("a", f"P{(i + 1) % (n + 1 - step)}", "subprocess") for i in range(n)]
         return Chart("C", tuple(Page(f"p{i}", f"P{i}", (call,)) for i, call in enumerate(calls)))
 
-    def seconds(n: int) -> float:
-        chart = drawn(n)
-        tries = []
-        for _ in range(3):
-            begun = time.process_time()
-            assert check(chart) is not None
-            tries.append(time.process_time() - begun)
-        return min(tries)
-
-    assert seconds(8000) < 9 * seconds(2000) + 0.05
+    assert is_linear(lambda n: partial(check, drawn(n)), 2000)
