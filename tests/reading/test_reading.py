@@ -116,6 +116,15 @@ def test_a_mark_elsewhere_is_no_prefix(text: str, mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("text", ["`RWK`", "`rwk`.", "(`RWK`)", "```RWK```", "`Rework this step`"])
+def test_a_code_in_backticks_is_that_code(text: str, mode: Mode) -> None:
+    """Whoever writes Markdown types codes so; a tag in backticks is still inert."""
+    assert picks(text, PLAN, mode) == "RWK"
+    assert picks("`TST`, `DOC`", CHORES, mode) == "TST,DOC"
+    assert picks("`#RWK`", PLAN, "strict") == "own-words"
+
+
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("text", "prefix"), [("#", "tag"), ("@", "reference"), ("+", "add")])
 def test_a_mark_alone_is_no_answer(text: str, prefix: str, mode: Mode) -> None:
     """Nothing stands behind it yet, so that the question comes again."""

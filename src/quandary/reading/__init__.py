@@ -27,7 +27,7 @@ _BACK = {("back",), ("go", "back"), ("up",)}
 _APOSTROPHES = str.maketrans("", "", "'’`´‘")
 _QUESTION_MARKS = str.maketrans("？؟", "??")
 _MONEY = {"$": "dollar", "€": "euro", "£": "pound"}
-_EDGES = r"\A(?:[^\w$+<=>^`|~👎❌]|_)+|(?:[^\w$+<=>^`|~👎❌]|_)+\Z"
+_EDGES = r"\A(?:[^\w#$+<=>^|~👎❌]|_)+|(?:[^\w#$+<=>^|~👎❌]|_)+\Z"
 # These are compiled when they are needed, which for most replies is never.
 _NUMBERED = r"#\s*\d+(?!\w)"
 _BRACKETED = r"\[\s*([^\[\]]+?)\s*\]"
