@@ -518,13 +518,78 @@ def test_what_is_chosen_so_far_stands_on_the_levels_below_too(
     assert paths(result) == [f"TAG,{level}/{code}"]
 
 
-@pytest.mark.parametrize("added", ["+TAG", "+NO/CUT"])
-def test_nothing_of_the_levels_above_is_added_in_a_menu(added: str) -> None:
-    """It is refused there, and the same menu comes again with what was gathered so far."""
-    several = TAGS.replace("  - [", "  - [ ] [")
-    asks, result = drive(asking(several), typed("+BRS"), pick(), typed(added), pick("DEL"))
-    assert f"{added.removeprefix('+')} cannot be added here." in asks[3].preamble.text
-    assert paths(result) == ["BRS,OTH/DEL"]
+SEVERAL = TAGS.replace("  - [", "  - [ ] [")  # behind Other, too, and behind the branch
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize("text", ["done", "That's all."])
+@pytest.mark.parametrize("level", [TAGS, SEVERAL], ids=["one", "several"])
+def test_done_ends_the_gathering_in_an_opened_menu_too(level: str, text: str, mode: Mode) -> None:
+    """With nothing chosen there, what was chosen above is the answer, and it is announced."""
+    replies = (typed("+TAG"), typed("+BRS"), pick(), typed(text, mode))
+    asks, result = drive(asking(level), *replies)
+    assert "Chosen so far: Tag it, Talk about it." in asks[3].questions[0].text
+    assert paths(result) == ["TAG,BRS"]
+    assert result["notes"][-1]["text"] == "> Matched: Tag it, Talk about it"
+
+
+@pytest.mark.parametrize("text", ["+DEL", "+OTH/DEL", "+oth/del", "OTH/DEL"])
+def test_an_option_of_an_opened_menu_is_also_known_by_its_path(text: str) -> None:
+    """As it is before the menu is opened."""
+    _, result = drive(asking(SEVERAL), pick(), typed(text), *[typed("done")] * (text[0] == "+"))
+    assert paths(result) == ["OTH/DEL"]
+
+
+@pytest.mark.parametrize(
+    ("added", "label", "further", "path"),
+    [
+        ("+TAG", "Tag it", (), "TAG,BRS,OTH/DEL"),
+        ("+NO/CUT", "Leave it out", (), "NO/CUT,BRS,OTH/DEL"),
+        ("+NO", "Not this", ("RWK",), "NO/RWK,BRS,OTH/DEL"),
+    ],
+)
+def test_an_option_of_the_levels_above_is_added_in_a_menu(
+    added: str, label: str, further: tuple[str, ...], path: str
+) -> None:
+    """The same menu comes again, and what is behind a branch is asked after it."""
+    replies = (typed("+BRS"), pick(), typed(added), typed("+DEL"), typed("done"))
+    asks, result = drive(asking(SEVERAL), *replies, *map(pick, further))
+    assert f"Added: {label}. What else?" in asks[3].preamble.text
+    assert [asked.key for asked in asks[2:5]] == ["1.1:OTH", "1.1:OTH~2", "1.1:OTH~3"]
+    assert paths(result) == [path]
+    assert ("Talk about it, Tag it. " in asks[3].questions[0].text) is (added == "+TAG")
+
+
+def test_nothing_is_added_where_only_one_option_can_be_chosen() -> None:
+    """Neither in a menu where several can be, of a level above."""
+    text = TAGS.replace("[ ] ", "").replace("[ARC]", "[ARC] [ ]")
+    asks, result = drive(asking(text), pick(), typed("+TAG"), pick("ARC"))
+    assert "TAG cannot be added here." in asks[2].preamble.text
+    assert paths(result) == ["OTH/ARC"]
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        (typed("+DEL"), typed("TAG")),
+        (typed("+DEL"), typed("back"), pick("TAG")),
+        (typed("+DEL"), typed("+TAG"), typed("<"), typed("done")),
+        (pick("DEL", "<TAG"),),
+    ],
+)
+def test_what_was_added_in_a_menu_is_chosen_whichever_way_it_is_left(
+    replies: tuple[Callable[[Ask], Reply], ...],
+) -> None:
+    """By an option of a level above, or by the way up."""
+    _, result = drive(asking(SEVERAL), pick(), *replies)
+    assert paths(result) == ["TAG,OTH/DEL"]
+
+
+def test_an_option_above_is_chosen_alone_where_only_one_can_be() -> None:
+    """Whatever was added in the menu that is left."""
+    text = TAGS.replace("[ ] ", "").replace("[ARC]", "[ARC] [ ]")
+    _, result = drive(asking(text), pick(), typed("+DEL"), typed("TAG"))
+    assert paths(result) == ["TAG"]
 
 
 def test_what_was_added_by_its_path_is_named_by_its_label() -> None:

@@ -140,6 +140,10 @@ class Asking(ABC, Generic[P]):
     def resolve(self, place: P, typed: str) -> str | None:
         """The code that was typed, in any case."""
 
+    def gather(self, place: P, codes: Sequence[str]) -> list[P]:
+        """The place with these added, and what they open; nothing where only one can be chosen."""
+        return [self._tick(place, codes)] if place.multi else []
+
     @abstractmethod
     def explain(self, place: P, question: Question, *, deep: bool) -> str:
         """What can be said of a question without anyone's help; `deep` says all there is."""
@@ -432,12 +436,11 @@ class Asking(ABC, Generic[P]):
 
     def _add(self, place: P, argument: str) -> list[P]:
         """`+CODE` adds to what has been chosen, where several can be."""
-        found = [self.resolve(place, word) for word in re.split(r"[\s,]+", argument) if word]
-        codes = [code for code in found if code and not code.startswith(BACK)]
-        if not place.multi or not codes or len(codes) < len(found):
+        found = [self.resolve(place, word) or "" for word in re.split(r"[\s,]+", argument) if word]
+        if not found or not all(found) or not (opened := self.gather(place, found)):
             return self.again(place, f"{argument or '+'} cannot be added here.")
-        place = self._tick(place, codes)
-        return [replace(place, why=f"Added: {self._labels(place, codes)}. What else?")]
+        why = f"Added: {self._labels(place, found)}. What else?"
+        return [replace(opened[0], why=why), *opened[1:]]
 
     def _fill(self, place: P, _: str) -> list[P]:
         """Values alone decide nothing: they stand, and the question comes again."""

@@ -357,8 +357,6 @@ def _way_up(place: Level) -> tuple[Choice, ...]:
     found = [UP] if place.above else [*go_back(place)]
     for height, level in enumerate(place.above, 1):
         named, behind = level.list_choices()
-        if place.in_menu and height == 1:
-            behind = []  # which are these
         found += [replace(c, code=BACK * height + c.code, description="") for c in named + behind]
     return tuple(found)
 
@@ -516,6 +514,7 @@ class Decider(Asking[Level]):
             further = (*further, *found)  # what was added by its path can be named like the rest
         crumbs = f"[{'/'.join(place.path)}]: " if place.path else ""
         picked = (*shown, *further) if self.idle else ()
+        led = place.above[0].gathered if place.in_menu else ()  # `done` ends with these
         tree, said = self.terms.tree, self.chosen(*place.above[::-1], place)
         decision = tree.decisions[place.root].name if self._several else ""
         text, template, templates = crumbs + said + self.root_text(item, place.root), "", shown[:0]
@@ -538,7 +537,7 @@ class Decider(Asking[Level]):
             outright=tuple(c.code for c in picked if c.code not in self.idle),
             extras=(*self._extras(item), *place.offers),
             keywords=self._keywords,
-            gathered=place.gathered,
+            gathered=place.gathered or tuple(BACK + code for code in led),
             fields=place.fields,
             filled=place.filled,
             root=not place.path,
@@ -616,17 +615,42 @@ class Decider(Asking[Level]):
         wanted = typed.strip().strip("/").upper()
         for height, level in enumerate((place, *place.above)):
             by_case = {"/".join(path).upper(): "/".join(path) for path, _ in walk(level.options)}
+            within = wanted.removeprefix("/".join((*level.path, "")).upper())
             behind = f"{level.menu.code}/{wanted}".upper() if level.menu is not None else wanted
-            if found := by_case.get(wanted) or by_case.get(behind):
+            if found := by_case.get(wanted) or by_case.get(within) or by_case.get(behind):
                 return BACK * height + found
         return None
+
+    def gather(self, place: Level, codes: Sequence[str]) -> list[Level]:
+        """What is added to a level above is chosen there at once, as what led here was."""
+        opened, found = list[Level](), [_climb(place, code) for code in codes]
+        if not all(level.multi for level, _ in found):
+            return []
+        for level, code in found:
+            if level.path != place.path:
+                chosen = (*level.gathered, code)
+                opened += self.choose(level, chosen)
+                kept = replace(level.keep(chosen), above=())
+                above = [kept if one.path == level.path else one for one in place.above]
+                place = replace(place, above=tuple(above))
+        return [self._tick(place, codes), *opened]
+
+    def _tick(self, place: Level, codes: Iterable[str]) -> Level:
+        return super()._tick(place, [code for code in codes if not code.startswith(BACK)])
 
     def _pick(self, place: Level, answer: Answer) -> list[Level]:
         """What leads out of an opened menu is chosen on its own level, or shows that again."""
         up = next((c for c in answer.picked if place.above and c.startswith(BACK)), "")
-        level, code = _climb(place, up)
-        if code or not up:
-            return super()._pick(level, replace(answer, picked=(code,)) if up else answer)
+        if not up:
+            return super()._pick(place, answer)
+        kept, (level, code) = self._tick(place, answer.picked), _climb(place, up)
+        way = place.path[len(level.path) :]
+        leaves = ["/".join((*way, leaf)) for leaf in kept.keep(kept.gathered).gathered]
+        level = self._tick(level, leaves)  # what was chosen below stands
+        if code:
+            found = [_climb(place, one) for one in answer.picked]
+            picked = tuple(one for at, one in found if at.path == level.path)
+            return super()._pick(level, replace(answer, picked=picked))
         if answer.raw is not None:
             self.note("matched", place, "> Matched: Back")
         return [replace(level, why="Back to the options before.")]

@@ -457,6 +457,22 @@ def test_other_ticked_beside_others_opens_its_menu(site: Site) -> None:
     assert done.result["chosenItems"][0]["path"] == "UI,OTH/SPL"
 
 
+@pytest.mark.parametrize("mark", ["", "[ ] "])
+def test_nothing_chosen_in_an_opened_menu_picks_none_of_it(site: Site, mark: str) -> None:
+    """Where several can be chosen there, what was ticked before is the answer."""
+    menu = f"  - [REM] {mark}Remove\n    d\n  - [SPL] {mark}Split\n    e\n"
+    state = site.ask("Login", text=f"{TAGS.rstrip()}\n{menu}")
+    with site.person() as visitor:
+        send(visitor, state.run, pick_0=["UI", OTHER])
+        assert "Chosen so far: " in visitor.get(f"/runs/{state.run}").text
+        send(visitor, state.run, seen_0="1")
+        if not mark:
+            assert driver.look(site.store, state.run).status == "waiting"
+            send(visitor, state.run, text_0="done")
+    done = driver.look(site.store, state.run)
+    assert done.result["chosenItems"][0]["path"] == "UI"
+
+
 def test_other_left_blank_opens_its_menu(site: Site) -> None:
     """And what is behind it can be chosen then."""
     state = site.ask("Login")

@@ -329,7 +329,7 @@ def _answer(ask: Ask, question: Question, fields: Fields, number: int) -> tuple[
     if letter or f"up-{number}" in fields:
         return draft.press(letter) if letter else draft.settle(up=True), draft.answer
     if not codes and not draft.words and OTHER not in picked:
-        if not question.gathered or f"seen-{number}" not in fields:
+        if not (question.multi and question.gathered) or f"seen-{number}" not in fields:
             problem = draft.keep(Answer(question.key, prefix="fill"))
             changed = draft.answer is not None and draft.answer.values
             return problem or (NOTHING_CHOSEN if changed else ""), None
