@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from string import ascii_letters
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec.structs import replace
@@ -354,7 +355,8 @@ _SHAPES: dict[Shape, str] = {
 }
 _HEAD = re.compile(r"arrow|generali[sz]ation|triangle", re.IGNORECASE)
 _TAGS = re.compile(r"[,;|\n]")
-_LIKE_AN_END = re.compile(r"[\W_]*[sbef]", re.IGNORECASE)  # which few tasks are, and is soon seen
+_TASKS = frozenset(ascii_letters) - {sign for end in ENDS for sign in (end[0], end[0].upper())}
+"""What no start or end begins with, and most tasks do."""
 
 
 @lru_cache(maxsize=1024)
@@ -371,8 +373,9 @@ def meaning(name: str) -> tuple[SceneryKind | None, Shape]:
 
 def shape_of(drawn: Shape, text: str) -> Shape:
     """What a shape with that text is; `Start` and `End` are terminators in any box."""
-    ends = drawn == "process" and _LIKE_AN_END.match(text) and loosened(text) in ENDS
-    return "terminator" if ends else drawn
+    if drawn != "process" or text[:1] in _TASKS:
+        return drawn
+    return "terminator" if loosened(text) in ENDS else drawn
 
 
 @lru_cache(maxsize=1024)
@@ -448,19 +451,19 @@ class Sheet:
                 message += "; it is followed the way it was drawn"
                 problems.append(self._problem("no-arrow", message, *ends, line=route.line))
         drawn = (self.shapes[place] for place, kind in self.doubtful.items() if kind is None)
-        connectors = [step for step in drawn if step.shape == "connector" and step.text]
-        jumps = list(_jumps(connectors, routes))
-        onward = {route.source for route in routes} - {jump.target for jump in jumps}
-        routes += jumps
-        last = {route.target for route in routes} - {route.source for route in routes}
-        for step in connectors:
-            said = f"{named(step)} is drawn as a connector, "
-            if step.id in onward and len(step.text.split()) > 1:
-                said += "where nobody is called; draw a box if it is to be done"
-                problems.append(self._problem("connector-text", said, step.id, line=step.line))
-            elif step.id in last:
-                said += "and goes on nowhere on this page; a run ends there"
-                problems.append(self._problem("connector-end", said, step.id, line=step.line))
+        if connectors := [s for s in drawn if s.shape == "connector" and s.text]:
+            jumps = list(_jumps(connectors, routes))
+            onward = {route.source for route in routes} - {jump.target for jump in jumps}
+            routes += jumps
+            last = {route.target for route in routes} - {route.source for route in routes}
+            for step in connectors:
+                said = f"{named(step)} is drawn as a connector, "
+                if step.id in onward and len(step.text.split()) > 1:
+                    said += "where nobody is called; draw a box if it is to be done"
+                    problems.append(self._problem("connector-text", said, step.id, line=step.line))
+                elif step.id in last:
+                    said += "and goes on nowhere on this page; a run ends there"
+                    problems.append(self._problem("connector-end", said, step.id, line=step.line))
         if self.inside:
             steps = [self._in_lane(step) for step in steps]
         return Page(self.id, self.name, tuple(steps), tuple(routes), tuple(scenery), self.line)
