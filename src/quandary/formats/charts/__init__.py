@@ -355,7 +355,7 @@ _SHAPES: dict[Shape, str] = {
 }
 _HEAD = re.compile(r"arrow|generali[sz]ation|triangle", re.IGNORECASE)
 _TAGS = re.compile(r"[,;|\n]")
-_TASKS = frozenset(ascii_letters) - {sign for end in ENDS for sign in (end[0], end[0].upper())}
+TASKS = frozenset(ascii_letters) - {sign for end in ENDS for sign in (end[0], end[0].upper())}
 """What no start or end begins with, and most tasks do."""
 
 
@@ -373,9 +373,8 @@ def meaning(name: str) -> tuple[SceneryKind | None, Shape]:
 
 def shape_of(drawn: Shape, text: str) -> Shape:
     """What a shape with that text is; `Start` and `End` are terminators in any box."""
-    if drawn != "process" or text[:1] in _TASKS:
-        return drawn
-    return "terminator" if loosened(text) in ENDS else drawn
+    ends = drawn == "process" and text[:1] not in TASKS and loosened(text) in ENDS
+    return "terminator" if ends else drawn
 
 
 @lru_cache(maxsize=1024)

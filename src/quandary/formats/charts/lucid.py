@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from quandary.errors import ParseError
-from quandary.formats.charts import Sheet, direction, meaning, shape_of, tags_in
+from quandary.formats.charts import TASKS, Sheet, direction, meaning, shape_of, tags_in
 from quandary.model.chart import Chart, Problem, Route, SceneryKind, Shape, Step
 from quandary.model.text import as_text
 
@@ -163,7 +163,8 @@ class _Book:
             elif role.line and head == "Arrow" and tail == "None":
                 sheet.routes.append(Route(source, target, text.strip(), line))
             elif role.sure and not source and not target and (text := text.strip()):
-                sheet.shapes.append(Step(key, text, shape_of(role.shape, text), line=line))
+                shape = role.shape if text[0] in TASKS else shape_of(role.shape, text)
+                sheet.shapes.append(Step(key, text, shape, line=line))
             else:
                 self._add(role, cells, rest(row), line)
         return line
