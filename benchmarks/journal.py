@@ -11,10 +11,10 @@ import json
 import random
 import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
-import tracemalloc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,14 @@ if TYPE_CHECKING:
 
 ROUNDS = 5
 TREE = quandary.load(str(Path(__file__).parent.parent / "examples/trees/plan-review.md"))
+PEAK = """
+import re, sys
+from quandary.journal.sqlite import SqliteStore
+from quandary.journal.verify import verify
+assert verify(SqliteStore(sys.argv[1])).ok
+print(*re.findall(r"VmHWM:\\s*([0-9]+)", open("/proc/self/status").read()))
+"""
+"""The kilobytes that a process took which did nothing but verify a store."""
 ITEMS = [Item(str(n), f"Step {n}", f"Step {n} of the plan", CONTEXT) for n in range(1, 5)]
 
 
@@ -47,7 +55,8 @@ def main() -> int:
             journalling(folder, "open", "the run open", 0.7),
             journalling(folder, "replayed", "rebuilt for each reply"),
             rebuilding(folder),
-            *verifying(folder),
+            verifying(folder),
+            remembering(folder),
             an_inbox(folder),
         ]
     return table(rows)
@@ -100,38 +109,42 @@ def rebuilding(folder: Path) -> Row:
     return at_most(again / loading, 10, what)
 
 
-def verifying(folder: Path) -> list[Row]:
-    """Everything checked against reading every entry and hashing what was hashed; and how much
-    memory ten times the runs take.
-    """
-    rows, peaks = [], []
-    for runs in (300, 3000):
-        store = SqliteStore(folder / f"verify-{runs}.db")
-        store._rows("PRAGMA synchronous = OFF")
-        for _ in range(runs):
-            _decide(store)
-        checked, bare_ = (
-            min(taken)
-            for taken in zip(
-                *(
-                    (
-                        timed(lambda: verify(store), time.process_time),  # noqa: B023
-                        timed(lambda: _read_and_hash(store._db), time.process_time),  # noqa: B023
-                    )
-                    for _ in range(5)
-                ),
-                strict=True,
-            )
+def verifying(folder: Path) -> Row:
+    """Everything checked against reading every entry and hashing what was hashed."""
+    store = SqliteStore(folder / "verify.db")
+    store._rows("PRAGMA synchronous = OFF")
+    for _ in range(3000):
+        _decide(store)
+    pairs = [
+        (
+            timed(lambda: verify(store), time.process_time),
+            timed(lambda: _read_and_hash(store._db), time.process_time),
         )
-        tracemalloc.start()
-        assert verify(store).ok
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
+        for _ in range(5)
+    ]
+    store.close()
+    checked, bare_ = (min(taken) for taken in zip(*pairs, strict=True))
+    what = f"3,000 runs verified ({checked * 1000:.0f} ms) against reading and hashing them"
+    return at_least(bare_ / checked, 0.6, what)
+
+
+def remembering(folder: Path) -> Row:
+    """How much memory a process takes to verify a million runs, and to verify 50,000."""
+    sys.path.append(str(Path(__file__).parent.parent / "tests"))
+    from stress.filling import Model  # noqa: PLC0415 - the tests' runs, found only now
+
+    peaks = []
+    for size in (50_000, 1_000_000):
+        path = folder / f"{size}.db"
+        store = SqliteStore(path)
+        store._rows("PRAGMA synchronous = OFF")
+        store.fill(Model(folder, size, lambda _: None).dump, lambda: None)
         store.close()
-        what = f"{runs} runs verified ({checked * 1000:.0f} ms) against reading and hashing them"
-        rows.append(at_least(bare_ / checked, 0.6, what))
-    what = f"memory to verify 3,000 runs ({peaks[1] / 1e6:.2f} MB) against 300"
-    return [*rows[1:], at_most(peaks[1] / peaks[0], 1.5, what)]
+        ended = subprocess.run([sys.executable, "-c", PEAK, path], check=True, capture_output=True)
+        peaks.append(int(ended.stdout))
+        path.unlink()
+    what = f"memory to verify 1,000,000 runs ({peaks[1] / 1000:.1f} MB) against 50,000"
+    return at_most(peaks[1] / peaks[0], 1.2, what)
 
 
 def _decide(store: SqliteStore) -> None:
