@@ -1084,6 +1084,8 @@ def test_slots_are_filled() -> None:
     "context",
     [
         *("", "  ", "About {topic}.", "About { topic }.", "About [topic].", "TODO", "It is TBD."),
+        *("About [topic]: keep it?", "[topic]: keep it?", "About [ topic ].", "_[topic]_ first."),
+        *("Owner: TBD/TODO.", "It is _TBD_.", "It is __TBD__.", "~~~\n{x}\n~~~\n\nAbout [topic]."),
         *("Die {größe}.", "[größe] fehlt.", "О {имя}.", "[имя]", "{名前}", "[名前]", "{नाम}"),
     ],
 )
@@ -1098,11 +1100,15 @@ def test_a_run_without_context_is_refused(context: str) -> None:
     "context",
     [
         "Run `f({topic})`.",
+        "Read `~/notes/[topic]`.",
         "See [the page](x.md).",
         "At https://x/{id}.",
         "The file TODO.md is old.",
         "It returns list[str] or rows[index].",
-        "- [x] done\n- [ ] open",
+        "- [x] done\n- [ ] open, [ x ] done",
+        "See [the plan][plan].\n\n[plan]: docs/plan.md\n[page]: https://x.org/{id}",
+        "It says:\n\n~~~text\nHello [name], {greeting} TODO\n~~~\n\nShall it?",
+        "See docs/TODO and _TODO of it.",
         "As [OK] or [RWK], {1} of {2}, ${HOME}.",
     ],
 )

@@ -28,9 +28,15 @@ _LETTERS = r"\w\u0300-\u036f\u0900-\u109f"  # of any script, with the marks that
 _SLOT = re.compile(rf"(?<!\$)\{{ *([^\W\d][{_LETTERS}. -]*)\}}")
 # No repetition below runs past where its next match may begin: time grows with the text alone.
 # Neither `list[str]` nor the `[x]` of something done waits to be filled in.
-_BRACKETS = rf"(?<![\]\w])\[(?!x\])(?=[^]\[\n]*[^\W\dA-Z_])[^\W\d_][{_LETTERS} '/-]*\](?![(\[:])"
-_TODO = r"(?<![\w./-])(?:TODO|TBD)(?![\w/-]|\.\w)"
-_CODE_OR_URL = r"(?s)(?<!`)(`{1,9})(?!`).*?\1|(?<!\w)\w+://\S+|\[[^\[\]\n]*\]\([^)\[\n]*\)"
+_BRACKETS = (
+    rf"(?<!\]|[^\W_])(?<!\w_)\[(?! *x *\])(?=[^]\[\n]*[^\W\dA-Z_]) *[^\W\d_]"
+    rf"[{_LETTERS} '/-]*\](?![(\[])"
+)
+_TODO = r"(?<![\w./-])(_*)(?:TODO|TBD)(?:/(?:TODO|TBD))*\1(?![\w/-]|\.\w)"
+_CODE_OR_URL = (  # a link's target stands behind it, or with a colon elsewhere: `[x]: docs/y.md`
+    r"(?s)((?<!`)`{1,9}(?!`)|(?<!~)~{3,9}(?!~)).*?\1|(?<!\w)\w+://\S+"
+    r"|\[[^\[\]\n]*\](?:\([^)\[\n]*\)|:[ \t]*[^\s\[]*[./#][^\W\d][^\s\[]*)"
+)
 _SENTENCE_END = (
     r"(?<=[.!?…])(?<!\b(?:Dr|Mr|Ms|St|vs|ca|Nr)\.)(?<!\b(?:Mrs|e\.g|i\.e)\.)(?<!\bapprox\.)"
     r"[\"'”’)\]]*(?:\s+|$)|(?<=[。！？])[”」』）]*\s*(?![。！？”」』）])"
