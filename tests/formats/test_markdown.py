@@ -856,6 +856,18 @@ def test_a_tree_of_free_shape_has_two_to_four_options(
     assert parse(write(document.trees[0])).trees == document.trees
 
 
+@pytest.mark.parametrize(
+    ("shape", "options", "wrong"), [("free", 4, 0), ("free", 5, 1), ("", 4, 1)]
+)
+def test_a_menu_of_free_shape_has_up_to_four_options(shape: str, options: int, wrong: int) -> None:
+    """READINGS 53: also under Other; without it, two or three."""
+    codes = ("YES", "NO", "WAI", "ASK", "CUT")[:options]
+    menu = "- [OTH] Other\n" + "".join(f"  - [{c}] {c.title()} it\n    Why\n" for c in codes)
+    named = "".join(f"- [{c}] {c.title()} that\n  Why\n" for c in ("ADD", "DEL", "FIX"))
+    text = YES_NO.format(f"Shape: {shape}" if shape else "Kind: advisory", named + menu)
+    assert [d.rule for d in parse(text).diagnostics] == ["always-four"] * wrong
+
+
 def test_a_shape_changes_only_the_digests_of_those_that_have_one() -> None:
     """And whoever requires a person says something else than whoever is of free shape."""
     plain, person, free, both = (

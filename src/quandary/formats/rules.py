@@ -147,13 +147,14 @@ def always_four(section: Section) -> Iterator[Finding]:
     A tree of free shape has two to four options on a level, with or without [OTH].
     """
     free = section.tree.shape == "free"
+    most = MOST if free else LEVELS
     for level in levels(section):
         other, named = other_of(level.options), len(named_of(level.options))
         if level.under_other:
             if other is not None:
                 yield other, f"[{other.code}] is under [OTH]; give that level named options only"
-            if named > LEVELS:
-                yield level, f"{level.name} has {named} options; keep two or three under [OTH]"
+            if named > most:
+                yield level, f"{level.name} has {named} options; keep at most {most} under [OTH]"
         elif free and not FEWEST <= named <= MOST:
             yield level, f"{level.name} has {count(named, 'option')}; Shape: free has two to four"
         elif named != LEVELS and not free:
