@@ -885,6 +885,12 @@ def test_wide_levels_are_paged_in_order(count: int, room: int) -> None:
     assert seen == [option.code for option in wide(count).decisions[0].options]
 
 
+def test_a_further_page_says_why_it_is_asked() -> None:
+    """Whoever comes back to an item is told what led there."""
+    asks, _ = drive(decide(wide(5), items(2), context=CONTEXT), pick(MORE), pick("AD"), pick("AE"))
+    assert [ask.preamble.why for ask in asks[1:]] == ["More…: here are the further options."] * 2
+
+
 def test_picks_on_earlier_pages_are_kept() -> None:
     """In a paged multi-select level, choosing and turning the page goes together."""
     text = "## Decision: W\n" + "".join(f"- [{c}{c}] [ ] Option {c}\n" for c in "ABCDEFG")

@@ -348,7 +348,8 @@ class Asking(ABC, Generic[P]):
             self.keep_words(place, words)
         if MORE in answer.picked and (place.multi or not words):
             turned = "turned" if place.among else "page"
-            return [replace(self._tick(place, codes), **{turned: getattr(place, turned) + 1})]
+            at, why = getattr(place, turned) + 1, "More…: here are the further options."
+            return [replace(self._tick(place, codes), **{turned: at, "why": why})]
         if BACK in codes:
             return self._turn_back(self._tick(place, codes), announce=answer.raw is not None)
         gathered = tuple(dict.fromkeys((*place.gathered, *codes)))
