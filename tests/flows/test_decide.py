@@ -811,6 +811,25 @@ def test_what_a_reply_fits_is_paged_too(room: int) -> None:
         assert paths(end.value.value) == [chosen]
 
 
+MENU = "- [OTH] Other\n  - [ASK] Ask the team\n  - [LOG] Read the logs\n"
+
+
+def test_more_and_other_are_among_what_a_number_fits() -> None:
+    """The clarifying question names them too: one turns the page, the other opens its menu."""
+    options = "".join(f"- [{chr(64 + n) * 2}] Phase {n}\n" for n in range(1, 7))
+    level = tree("## Decision: Phases\n" + options + MENU)
+    plain = [typed(text, "plain") for text in ("4", "2", "5", "2", "1")]
+    asks, result = drive(decide(level, items(1), context=CONTEXT), *plain[:2], pick("DD"))
+    shown = [[choice.code for choice in ask.questions[0].choices] for ask in asks]
+    assert shown[1:] == [["DD", MORE], ["DD", "EE", "FF"]]
+    assert not asks[1].questions[0].menu
+    assert paths(result) == ["DD"]
+    asks, result = drive(decide(level, items(1), context=CONTEXT), *plain[2:])
+    assert [choice.code for choice in asks[1].questions[0].choices] == ["EE"]
+    assert asks[1].questions[0].menu
+    assert paths(result) == ["OTH/ASK"]
+
+
 def test_a_page_is_come_back_to_from_a_clarifying_question() -> None:
     """The pages of the candidates are not those of the level."""
     asks, _ = drive(

@@ -367,7 +367,39 @@ def test_the_number_after_the_choices_is_other() -> None:
     """Where Other has a menu it is shown last, and its number leaves it blank."""
     assert read("4", PLAN).kind == "blank"
     assert read("5", PLAN).kind == "own-words"
-    assert read("1 or 4?", PLAN).kind == "own-words"
+    assert picks("1 or 4?", PLAN) == "?OK,OTH"
+
+
+@pytest.mark.parametrize("text", ["5", "5.", "#5", "five", "number 5", "other or 5"])
+def test_a_number_in_the_list_is_never_own_words(text: str) -> None:
+    """Of Other, and of a label on a further page, it asks which; only a lone one of a label."""
+    *first, last = (Choice(f"P{n}", f"Phase {n}") for n in range(1, 6))
+    behind = (Choice("OTH/STOP", "Stop here"), Choice("OTH/ASK", "Ask the team"))
+    paged = question(*first[:3], Choice(MORE, "More…"), named=(first[3], last, *behind), menu=True)
+    assert picks(text, paged) == ("blank" if text == "number 5" else "?P5,OTH")
+    assert picks("4", paged) == f"?{MORE},P4"
+    narrowed = question(last, named=(*first, *behind), menu=True, narrowed=True)
+    assert [picks(number, narrowed) for number in "12"] == ["P5", "blank"]
+    labelled = question(*map(Choice, "ABC", "543"), named=behind, menu=True)
+    assert picks("4", labelled) == "?B,OTH"
+
+
+@pytest.mark.parametrize(("text", "expected"), [("6", "?P6"), ("#7", "?P7,Q7"), ("8", "own-words")])
+def test_a_number_behind_the_list_that_a_label_has_is_asked_about(text: str, expected: str) -> None:
+    """It may be the label's, or a slip."""
+    names = {"P6": "Phase 6", "P7": "Phase 7", "Q7": "Stage 7"}
+    further = tuple(Choice(code, label) for code, label in names.items())
+    shown = (Choice("AA", "Setup"), Choice("BB", "Plan"), Choice("CC", "Build"))
+    many = question(*shown, Choice(MORE, "More…"), Choice("DD", "Test"), named=further)
+    assert picks(text, many) == expected
+
+
+@pytest.mark.parametrize("text", ["3", "third", "Other", "other...", "the last one"])
+def test_an_option_of_the_code_of_other_is_picked_like_any(text: str) -> None:
+    """In an opened menu there is no Other beside it."""
+    opened = question(Choice("DD", "Cut"), Choice("EE", "Keep"), Choice("OTH", "Other"))
+    assert picks(text, opened) == "OTH"
+    assert picks("1 or 3", opened) == "?DD,OTH"
 
 
 @pytest.mark.parametrize(
@@ -400,13 +432,13 @@ def test_what_the_author_calls_other_leaves_it_blank(text: str, mode: Mode) -> N
         ("3 and other", "RWK,OTH"),
         ("Looks good, Other", "OK,OTH"),
         ("4", "blank"),
-        ("1 or 4", "own-words"),
+        ("1 or 4", "?OK,OTH"),
     ],
 )
 def test_other_opens_its_menu_beside_what_is_chosen(text: str, expected: str) -> None:
-    """By its number or its name, where several can be chosen; elsewhere nothing is picked."""
+    """By its number or its name, where several can be chosen; elsewhere it is asked which."""
     assert picks(text, msgspec.structs.replace(PLAN, multi=True)) == expected
-    assert picks(text, PLAN) == ("blank" if text == "4" else "own-words")
+    assert picks(text, PLAN) == ("blank" if text == "4" else f"?{expected.lstrip('?')}")
 
 
 @pytest.mark.parametrize(

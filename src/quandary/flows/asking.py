@@ -283,7 +283,7 @@ class Asking(ABC, Generic[P]):
         self, place: P, question: Question, answer: Answer, hand: Hand | None
     ) -> Steps[list[P]]:
         """What an answer leaves open: nothing where it settles the place."""
-        among = place.among if {MORE, BACK}.intersection(answer.picked) else ()
+        among = place.among if {MORE, BACK}.intersection(answer.picked) - {*place.among} else ()
         hands = place.hands
         if hand and hand not in hands and _decides(answer):
             hands = (*hands, hand)
@@ -518,9 +518,9 @@ def page_of(
     place: Place, choices: Sequence[Choice], behind: Sequence[Choice], room: int
 ) -> tuple[tuple[Choice, ...], tuple[Choice, ...]]:
     """The choices of the page at hand, and those that typed text may name besides."""
-    every = [*choices, *behind]
-    fitting = [choice for choice in every if choice.code in place.among]
-    shown = page_choices(fitting or choices, place.turned if fitting else place.page, room)
+    every, shown = [*choices, *behind], page_choices(choices, place.page, room)
+    if fitting := [c for c in dict.fromkeys((*every, *shown)) if c.code in place.among]:
+        shown = page_choices(fitting, place.turned, room)
     codes = {choice.code for choice in shown}
     return tuple(shown), tuple(choice for choice in every if choice.code not in codes)
 

@@ -507,7 +507,7 @@ class Decider(Asking[Level]):
         return result
 
     def question(self, place: Level) -> Question:
-        item = place.item
+        item, menu = place.item, place.menu
         shown, further = self._page(place)
         if below := {code for code in place.gathered if "/" in code} - {c.code for c in further}:
             found = (_choice(trace(place.options, code)[-1], code) for code in sorted(below))
@@ -531,8 +531,8 @@ class Decider(Asking[Level]):
             title=item.name,
             named=further,
             above=_way_up(place),
-            menu=bool(place.menu and place.menu.options) and not place.among,
-            other=place.menu.label if place.menu else "Other",
+            menu=bool(menu and menu.options and (not place.among or menu.code in place.among)),
+            other=menu.label if menu else "Other",
             narrowed=bool(place.among),
             outright=tuple(c.code for c in picked if c.code not in self.idle),
             extras=(*self._extras(item), *place.offers),

@@ -10,7 +10,7 @@ import msgspec
 
 from quandary.model.calls import Assignment
 from quandary.model.text import shorten
-from quandary.model.tree import Extra
+from quandary.model.tree import OTHER, Extra
 
 _RECOMMENDED = re.compile(r"\s*[(\[]\s*recommended\s*[)\]]\s*\Z", re.IGNORECASE)
 MARK = "@"  # what the names of attachments begin with among the documents of a run
@@ -255,9 +255,14 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         return (*(c for c in self.choices if c.code != MORE), *self.named)
 
     @property
+    def rows(self) -> tuple[str, ...]:
+        """What the numbers of the list stand for: the choices, then Other where it has a menu."""
+        return (*(choice.code for choice in self.choices), *[OTHER] * self.menu)
+
+    @property
     def behind_other(self) -> str:
-        """The code that opens the menu behind Other beside ticks; nothing where there is none."""
-        parts = (choice.code.partition("/") for choice in self.named if self.menu)
+        """The code of the menu behind Other, beside others; nothing where there is none."""
+        parts = (choice.code.partition("/") for choice in self.options if self.menu)
         return next((code for code, slash, _ in parts if slash), "")
 
     @property
@@ -430,11 +435,9 @@ class Reading(msgspec.Struct, frozen=True, omit_defaults=True):
         """The answer that a reply with this text gives."""
         raw = text or None
         if self.kind in ("own-words", "ambiguous"):
-            among = self.codes if self.kind == "ambiguous" else ()
-            return Answer(key, among=among, text=text.strip(), raw=raw)
-        same = ("comment", "prefix", "argument", "extra", "tree")
-        taken: dict[str, Any] = {name: getattr(self, name) for name in same}
-        return Answer(key, picked=self.codes, raw=raw, **taken)
+            return Answer(key, among=self.codes, text=text.strip(), raw=raw)
+        same = (self.comment, self.prefix, self.argument, self.extra, self.tree)
+        return Answer(key, self.codes, None, *same, raw=raw)
 
 
 class Limits(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -29,7 +29,6 @@ _QUESTION_MARKS = str.maketrans("？؟", "??")
 _MONEY = {"$": "dollar", "€": "euro", "£": "pound"}
 _EDGES = r"\A(?:[^\w#$+<=>^|~👎❌]|_)+|(?:[^\w#$+<=>^|~👎❌]|_)+\Z"
 # These are compiled when they are needed, which for most replies is never.
-_NUMBERED = r"#\s*\d+(?!\w)"
 _BRACKETED = r"\[\s*([^\[\]]+?)\s*\]"
 _ADDED = r"[\w/+,&\s-]{1,200}"
 _PLACE = r"(?<![^\s+,&])#?([1-9]\d?)(?![^\s+,&])"
@@ -56,8 +55,8 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
     if not bare or (said in _OTHERS and (is_form or said not in names_of(question).exact)):
         return Reading("blank")
     place = question.narrowed and mode == "plain" and re.fullmatch(r"#?(\d{1,3})[.)]?", bare)
-    if place and 0 < int(place[1]) <= len(question.choices):  # to be asked once more is enough
-        return reading((question.choices[int(place[1]) - 1].code,), question)
+    if place and 0 < int(place[1]) <= len(question.rows):  # to be asked once more is enough
+        return reading((question.rows[int(place[1]) - 1],), question)
     others = [name.casefold() for name in (question.behind_other, trim(question.other))]
     found = (
         _read_extra(bare, question)
@@ -77,10 +76,10 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
 def _doubt_number(bare: str, question: Question, found: Reading) -> Reading:
     """A number that is the place of one option and the name of another picks neither."""
     known, said = names_of(question), re.findall(r"(?<![\w-])\d+(?![\w-])", bare[:HEAD])
-    for at, choice in enumerate(question.choices, 1):
+    for at, code in enumerate(question.rows, 1):
         named = known.code(str(at)) or known.exact.get(str(at), ())
-        if str(at) in said and named and choice.code not in named:
-            return reading((*found.codes, choice.code, *named), question)
+        if str(at) in said and named and code not in named:
+            return reading((*found.codes, code, *named), question)
     return found
 
 
@@ -110,7 +109,7 @@ def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:
     if colon and head.rstrip() in {"q", "Q"}:
         return Reading("prefix", prefix="question", argument=rest.strip())
     for mark, prefix in ((mark, _MARKS[mark]) for mark in _MARKS if bare.startswith(mark)):
-        if prefix == "tag" and mode == "plain" and re.match(_NUMBERED, bare):
+        if prefix == "tag" and mode == "plain" and re.match(r"#\s*\d+(?!\w)", bare):
             return None
         argument = bare[len(mark) :].strip()
         if prefix in {"force", "add"}:
@@ -193,13 +192,15 @@ def reading(
     codes: Words, question: Question, *, together: bool = False, comment: str | None = None
 ) -> Reading:
     """A pick of one option, or of several together; else the options that fit equally well."""
-    opened = [Choice(question.behind_other, "Other")] if OTHER in codes else []  # beside ticks
-    if not {*codes} - {OTHER} or (opened and not (together and question.multi and opened[0].code)):
-        return Reading("blank") if {*codes} == {OTHER} and not comment else OWN
-    chosen = [*(c for c in (*question.choices, *question.named) if c.code in codes), *opened]
+    chosen = [c for c in (*question.choices, *question.named) if c.code in codes]
+    opened = OTHER in codes and all(c.code != OTHER for c in chosen)
+    if not chosen:
+        return Reading("blank") if opened and not comment else OWN
+    if opened and question.behind_other:
+        chosen.append(Choice(question.behind_other, "Other"))
     codes = tuple(dict.fromkeys(c.code for c in chosen))
     matched = ", ".join(c.label or c.code for c in chosen)
-    if len(codes) == 1 or (together and question.multi):
+    if (len(codes) == 1 or (together and question.multi)) and (not opened or question.behind_other):
         return Reading("pick", codes, matched, comment)
     return Reading("ambiguous", codes, matched)
 

@@ -43,7 +43,6 @@ class Interpreter:
         marked = () if typed.isupper() else re.findall(_MARKED, typed)
         self.marked = frozenset((one or two).casefold() for one, two in marked)  # codes as such
         self.lone = sum(cardinal(word) is not None for word in words(typed)) == 1  # one number
-        self.shown = [*(choice.code for choice in question.choices), *[OTHER] * question.menu]
         self.here = [choice.code for choice in question.choices if choice.code != MORE]
         self.paged = len(self.here) < len(question.choices)
         further = question.named if self.paged and (question.multi or not question.chain) else ()
@@ -244,11 +243,11 @@ class Interpreter:
             if not own and self.question.multi:  # of several pages, those not seen are asked about
                 return Meaning("either" if self.paged else "pick", self.every)
             return None if own and not self.question.multi else Meaning("none")
-        place = places(core, len(self.shown), self.nouns)
+        place = places(core, len(self.question.rows), self.nouns)
         polite = edges(said, WORDS.interjections, WORDS.interjections)
         if place is None or not (place.explicit or len(polite) <= len(core)):  # `to me first`
             return None
-        found = tuple(self.shown[at] for at in place.at)
+        found = tuple(self.question.rows[at] for at in place.at)
         labelled = [self.lexicon.find_in_labels((word,)) for word in core if cardinal(word)]
         valued = len(labelled) > 1 and all(labelled) and not self.question.multi  # `3 or 6` nodes
         number = cardinal(core[0]) if len(core) == 1 else None
@@ -262,17 +261,17 @@ class Interpreter:
         return Meaning("pick", found, WHOLE if place.explicit else DESCRIPTION)
 
     def _count(self, core: Words, number: int | None, placed: Words) -> Meaning:
-        """A number that is a place, unless a label has it as well; else one that labels have."""
+        """A number that is a place, unless a label has it too; else one of labels, or a slip."""
         valued = any(len(e) == 1 and cardinal(e[0]) is not None for e in self.labels.values())
-        labelled = self.lexicon.find_in_labels((str(number),)) if number is not None else ()
-        found = tuple(code for code in labelled if code in self.real)
+        found = [c for c in self.lexicon.find_in_labels((str(number),)) if c in self.real]
         if placed and not (valued and not found):
             return options_of((*placed, *(found if self.lone else ())))
-        near = number is not None and number <= len(self.shown) + 2
-        if near and not valued and not self.names.beginning(core):
-            return Meaning("beyond")
+        near = number is not None and number <= len(self.question.rows) + 2
+        near = near and not (valued or self.names.beginning(core))
         phrase = self.lexicon.phrase(strip(core)) or self.lexicon.phrase((f"{core[0]}%",))
-        return options_of(phrase.codes) if phrase and phrase.evidence else Meaning("beyond")
+        if not (phrase and phrase.evidence) or (near and not self.lone):
+            return Meaning("beyond")
+        return options_of(phrase.codes)._replace(doubtful=near)
 
     def _without(self, said: Words) -> Meaning | None:
         """`not the second`, `anything but deploy`, `2 rather than 3`, `all but 3`."""

@@ -138,7 +138,7 @@ def _settle(draft: Draft, lines: Iterator[str], out: TextIO) -> None:
 def _take(draft: Draft, text: str) -> str:
     """Make the answer out of a line; or say what to type instead."""
     question = draft.question
-    last = len(question.choices) + question.menu
+    last = len(question.rows)
     listed = question.choices and not draft.is_value(text) and _NUMBERS.fullmatch(text)
     numbers = re.findall(r"\d+", text) if listed else []
     if any(not 1 <= int(number) <= last for number in numbers):
