@@ -803,6 +803,13 @@ def test_an_empty_line_is_a_blank_other_only_where_there_is_a_menu() -> None:
     assert "Other has no options here" in text
 
 
+def test_numbered_text_tells_other_by_its_name() -> None:
+    """Beside what is ticked with it, and among what a reply fits."""
+    ticked = numbered(asking(question(multi=True)), "1, 4")[1]
+    assert "✓ 1.1. Auth Design — Keep it, Other\n" in ticked
+    assert "→ 1.1. Auth Design — which? Keep it or Other\n" in numbered(asking(), "1 or 4")[1]
+
+
 def test_a_proof_typed_at_a_dumb_terminal_is_text() -> None:
     """A number is what was asked for, unless it names one of the values that are listed."""
     ask = asking(proof(1), proof(2, choices=(Choice("V1", "low"), Choice("V2", "1"))))

@@ -117,6 +117,15 @@ def test_words_that_fit_several_options_are_asked_about_when_the_proposal_is_dec
     assert not ask.questions[0].confirms
 
 
+def test_what_a_reply_fits_is_told_beside_a_proposal() -> None:
+    """Other, which has no option of its own in the list, is told by its name."""
+    among = ("NOW", "OTH")
+    flow, ask = begin(kind="advisory")
+    key = ask.questions[0].key
+    ask = asked(flow.send(Reply((Answer(key, text="1", among=among, proposed=("EVE",)),))))
+    assert "Deploy now or Other" in ask.questions[0].choices[1].description
+
+
 def test_what_our_reader_understood_is_not_asked_about() -> None:
     """A clear reply needs no proposal, and none takes its place."""
     flow, ask = begin()

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from quandary.desk.sheets import check_values, read_typed, take_values, tell_changes
 from quandary.errors import Rejected
-from quandary.model.asks import BACK, MORE, Answer, Choice, Question, Reading
+from quandary.model.asks import BACK, MORE, Answer, Question, Reading
 from quandary.model.text import printable
 from quandary.model.tree import Extra
 from quandary.reading import Mode, read
@@ -39,14 +39,9 @@ class Draft:
     answer: Answer | None = None
 
     @property
-    def choices(self) -> tuple[Choice, ...]:
-        """What is shown."""
-        return self.question.choices
-
-    @property
     def other(self) -> int:
         """The row of the Other line."""
-        return len(self.choices)
+        return len(self.question.choices)
 
     @property
     def on_other(self) -> bool:
@@ -77,14 +72,14 @@ class Draft:
 
     def jump(self, letter: str) -> bool:
         """To the next choice whose code begins with the letter."""
-        initials = [choice.code.rpartition("/")[2][:1].upper() for choice in self.choices]
+        initials = [choice.code.rpartition("/")[2][:1].upper() for choice in self.question.choices]
         rows = [row for row, initial in enumerate(initials) if initial == letter.upper()]
         self.at = next((row for row in rows if row > self.at), rows[0] if rows else self.at)
         return bool(rows)
 
     def tick(self) -> None:
         """Mark the choice at the cursor, or take the mark away; what was gathered before stays."""
-        code = self.choices[self.at].code
+        code = self.question.choices[self.at].code
         if code not in self.question.gathered:
             self.ticked ^= {code}
 
@@ -93,7 +88,7 @@ class Draft:
         answer: Answer | str
         if up:
             stays = self.question.multi and not self.question.above[1:]  # on a page, not in a menu
-            marks = tuple(c.code for c in self.choices if stays and c.code in self.ticked)
+            marks = tuple(c.code for c in self.question.choices if stays and c.code in self.ticked)
             back = Answer(self.question.key, (*marks, BACK), comment=self.words.strip())
             answer = back if self.question.above else NO_MENU
         elif self.question.multi:
@@ -101,7 +96,7 @@ class Draft:
         elif self.on_other:
             answer = self._read_typed()
         else:
-            answer = Answer(self.question.key, picked=(self.choices[self.at].code,))
+            answer = Answer(self.question.key, picked=(self.question.choices[self.at].code,))
         if isinstance(answer, str):
             return answer
         said = filter(None, (answer.comment, self.comment.strip()))
@@ -127,7 +122,7 @@ class Draft:
         return self.keep(
             Answer(
                 self.question.key,
-                picked=tuple(choice.code for choice in self.choices if choice.code in ticked),
+                picked=tuple(c.code for c in self.question.choices if c.code in ticked),
                 comment=said or None,
                 prefix="show" if extra.shows else None,
                 extra=letter,
@@ -136,8 +131,8 @@ class Draft:
 
     def _join_ticks(self) -> Answer | str:
         """The ticks, together with what is typed; More… takes them along to its page."""
-        picked = tuple(c.code for c in self.choices if c.code in self.ticked)
-        more = not self.on_other and self.choices[self.at].code == MORE
+        picked = tuple(c.code for c in self.question.choices if c.code in self.ticked)
+        more = not self.on_other and self.question.choices[self.at].code == MORE
         if self.words.strip() and not more:
             answer = self._read_typed()
             if isinstance(answer, str) or not picked:
@@ -193,7 +188,7 @@ class Draft:
             return printable(f"○ {header}")
         said = meaning(self.question, answer)
         if answer.text and not answer.among:
-            said = ", ".join([*_labels(self.question, answer.picked), f"“{answer.text}”"])
+            said = ", ".join([*self.question.labels(answer.picked), f"“{answer.text}”"])
         if answer.comment:
             said = f"{said} (“{answer.comment}”)"
         if answer.values and answer.prefix != "fill":
@@ -221,8 +216,8 @@ def meaning(question: Question, answer: Answer) -> str:
         return f"asks first: {answer.tree}"
     if answer.among:
         asked = "which?" if answer.among[1:] else "asks whether it is"
-        return f"{asked} {' or '.join(_labels(question, answer.among))}"
-    parts = [*_labels(question, answer.picked), *(["your own words"] if answer.text else [])]
+        return f"{asked} {' or '.join(question.labels(answer.among))}"
+    parts = [*question.labels(answer.picked), *(["your own words"] if answer.text else [])]
     return ", ".join(parts) or (LEFT_OUT if question.value else "more options")
 
 
@@ -230,8 +225,7 @@ def _describe_prefix(question: Question, answer: Answer) -> str:
     argument = answer.argument.strip()
     if answer.prefix == "force":
         ends = {"": "skip it", "skip": "skip it", "dismiss": "dismiss it"}
-        (path,) = _labels(question, (argument.upper(),))
-        return ends.get(argument.casefold(), f"at once: {path}")
+        return ends.get(argument.casefold(), f"at once: {question.labels([argument.upper()])[0]}")
     return {
         "add": f"adds: {argument}",
         "question": f"asks: {argument}",
@@ -240,8 +234,3 @@ def _describe_prefix(question: Question, answer: Answer) -> str:
         "tag": f"tags it #{argument.lstrip('#')}",
         "reference": f"shows the file {argument}",
     }[answer.prefix or "question"]
-
-
-def _labels(question: Question, codes: tuple[str, ...]) -> list[str]:
-    known = {choice.code: choice.label for choice in question.every}
-    return [known.get(code, code) for code in codes]

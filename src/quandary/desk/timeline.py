@@ -210,15 +210,14 @@ def tell_answer(answer: Answer, question: Question | None) -> str:
 
 
 def _parts(answer: Answer, question: Question | None) -> Iterator[str]:
-    labels = {option.code: option.label for option in (question.every if question else ())}
-    labels |= {question.behind_other: "Other"} if question else {}
+    labels = question.labels if question else list
     extras = {extra.letter: extra.shown for extra in question.extras} if question else {}
-    yield from (labels.get(code, code) for code in answer.picked)
+    yield from labels(answer.picked)
     if answer.text:
-        fits = " or ".join(labels.get(code, code) for code in answer.among)
+        fits = " or ".join(labels(answer.among))
         yield f"“{answer.text}”" + (f" ({fits})" if fits else "")
     if answer.proposed:
-        meant = ", ".join(labels.get(code, code) for code in answer.proposed)
+        meant = ", ".join(labels(answer.proposed))
         against = "; ".join(dict.fromkeys(answer.barred.values()))
         yield f"proposed: {meant}" + (f" (not asked: {against})" if against else "")
     if answer.extra:

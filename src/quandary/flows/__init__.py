@@ -62,9 +62,8 @@ def question(arguments: dict[str, Any]) -> Flow:
     ask = msgspec.convert(arguments["ask"], Ask)
     reply = yield from send(ask, Reply)
     question, answer = ask.questions[0], reply.answers[0]
-    labels = {choice.code: choice.label for choice in question.options}
     recommended = [choice.label for choice in question.choices if choice.recommended]
-    picked = [labels[code] for code in answer.picked]
+    picked = question.labels(answer.picked)
     return {
         "id": question.id,
         "question": question.text,

@@ -75,9 +75,8 @@ def confirm(question: Question, proposal: Proposal | None, own_words: bool) -> Q
         return question
     from quandary.model.one_way import one_way  # noqa: PLC0415 - most replies are clear
 
-    labels = {choice.code: choice.label for choice in question.options}
     told = {c.code: c.description for c in question.options if c.code in proposal.codes}
-    label, description = ", ".join(labels[code] for code in told), " ".join(told.values()).strip()
+    label, description = ", ".join(question.labels(told)), " ".join(told.values()).strip()
     lasts = ""
     if found := one_way(label, *told.values()):
         about = (description or label).rstrip(".")
@@ -85,7 +84,7 @@ def confirm(question: Question, proposal: Proposal | None, own_words: bool) -> Q
     elif not description and (found := one_way(question.text)):
         lasts = f"The question may be about what cannot be taken back ({found})."
     kept = (proposal.answer.text or "") if own_words and not proposal.answer.among else ""
-    fits = " or ".join(labels[code] for code in proposal.answer.among)
+    fits = " or ".join(question.labels(proposal.answer.among))
     quoted = (proposal.answer.text or "").replace("“", '"').replace("”", '"')
     words = shorten(" ".join(quoted.split()), LONGEST_WORDS)
     asked = f"You wrote “{words}”; is that “{label}”?"

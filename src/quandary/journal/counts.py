@@ -157,9 +157,8 @@ def _shown(question: Question, run: str, project: str, asked: str) -> Occasion:
 
 def _said(question: Question, answer: Answer) -> Iterator[str]:
     """Labels, or the words that stand in their place."""
-    labels = {choice.code: choice.label for choice in question.options}
     answer = question.settle(answer)
-    yield from (labels.get(code, code) for code in answer.picked)
+    yield from question.labels(answer.picked)
     if answer.text:
         yield answer.text
     if answer.extra:

@@ -270,6 +270,11 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         """All that a reply can name, also what leads to other pages and levels."""
         return (*self.choices, *self.named, *self.above)
 
+    def labels(self, codes: Iterable[str]) -> list[str]:
+        """What the codes of a reply are called, that of the menu behind Other among them."""
+        known = {c.code: c.label for c in self.every} | {self.behind_other: "Other"}
+        return [known.get(code, code) for code in codes]
+
 
 def question_from_options(
     question: str, options: list[dict[str, Any]], multi: bool = False

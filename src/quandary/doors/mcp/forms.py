@@ -202,10 +202,9 @@ def _entry(
     pressed = next((code for code in codes if code in extras), "")
     chosen = [code for code in codes if code != OTHER]
     if words and chosen and (pressed or not question.multi):
-        known = {choice.code: choice.label for choice in question.choices}
-        known |= {extra.shown[:2]: extra.text for extra in question.extras}
-        first = pressed or chosen[0]
-        both = f"{known.get(first, first)} was chosen, and “{shorten(words)}” was written"
+        known = {extra.shown[:2]: extra.text for extra in question.extras}
+        first = known[pressed] if pressed else question.labels(chosen)[0]
+        both = f"{first} was chosen, and “{shorten(words)}” was written"
         return Note("refused", f"{both} in the place of a choice. Which is meant?", question.item)
     if not codes and not words:
         if picked is not None and question.gathered:

@@ -158,7 +158,7 @@ class Box(App[Reply | Outcome]):
         """Another question, or the review, takes the place of what was shown."""
         draft = self.draft
         if draft is not None:
-            rows, count = list(self.query(".row")), len(draft.choices)
+            rows, count = list(self.query(".row")), len(draft.question.choices)
             for row in rows[count:]:
                 await row.remove()
             further = [
@@ -384,7 +384,7 @@ class Box(App[Reply | Outcome]):
     async def _space(self, draft: Draft) -> None:
         if not draft.question.multi:
             self.warning = "Only one can be chosen: press enter to pick it."
-        elif draft.choices[draft.at].code == MORE:
+        elif draft.question.choices[draft.at].code == MORE:
             await self._settle(draft)
         else:
             draft.tick()
@@ -575,17 +575,17 @@ def paint_mark(draft: Draft, row: int) -> Content:
         return Content.assemble(cursor, number)
     if row == draft.other:
         box = "[x] " if draft.words.strip() else "[ ] "
-    elif draft.choices[row].code == MORE:
+    elif draft.question.choices[row].code == MORE:
         box = "    "
     else:
         ticked = draft.ticked.union(draft.question.gathered)
-        box = "[x] " if draft.choices[row].code in ticked else "[ ] "
+        box = "[x] " if draft.question.choices[row].code in ticked else "[ ] "
     return Content.assemble(cursor, number, (box, "bold" if "x" in box else ""))
 
 
 def paint_choice(draft: Draft, row: int) -> Content:
     """The label of a choice and, below it, what it means."""
-    shown, answer = draft.choices[row], draft.answer
+    shown, answer = draft.question.choices[row], draft.answer
     label = Content.styled(printable(shown.shown), "bold" if draft.at == row else "")
     if shown.code != MORE:
         label += Content.styled(f"  {printable(shown.code)}", "dim")
