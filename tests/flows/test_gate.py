@@ -373,6 +373,30 @@ def test_where_the_way_forks_another_branch_can_be_taken() -> None:
     assert Drive(gate(track("1", Phase("1"), *many))).say("!ALT").result is not None
 
 
+FORKED = (*(Phase(n, f"Way {n}") for n in ("1", "2.A", "2.B", "2.C")), Phase("3"))
+
+
+@pytest.mark.parametrize("text", ["do both: 2.B and a talk", "2.C", "OTH/ALT/TB", "custom: x"])
+def test_words_in_the_menu_of_branches_are_handed_over(text: str) -> None:
+    """Own words are handed to the caller as they are, on whatever level they were typed."""
+    house = House()
+    drive = Drive(gate(track("1", *FORKED)), house).say("ALT", text)
+    assert drive.result is not None
+    assert (proven(drive.result)["userChoice"], drive.result["text"]) == ("other", text)
+    assert house.moves == []
+
+
+@pytest.mark.parametrize("letter", ["A", "B", "C"])
+def test_extras_in_the_menu_of_branches_are_answered(letter: str) -> None:
+    """The extras are answered on every level, and then the menu comes again."""
+    drive = Drive(gate(track("1", *FORKED)))
+    before = drive.labels
+    drive.say("ALT", letter)
+    assert drive.labels == before
+    assert drive.ask.preamble.why
+    assert proven(drive.say("PRC").result)["nextPhase"] == "2.A: Way 2.A"
+
+
 @pytest.mark.parametrize("letter", ["A", "B", "C"])
 def test_extras_are_answered_and_the_menu_comes_again(letter: str) -> None:
     """What was made, what lies ahead, how long it took: from the track, then the same menu."""

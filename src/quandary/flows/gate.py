@@ -190,7 +190,8 @@ class _Gate:
         track = self.terms.track
         option = self.asking.terms.tree.decisions[0].find(path)
         label = option.label if option is not None else ""
-        kind, _, text = path.removeprefix(f"{OTHER}/").partition(":")
+        way, _, text = path.partition(":")  # words stand behind the way to where they were typed
+        kind = way.rpartition("/")[2]
         moves = {
             BACK: (track.previous, "back", "went back to the phase before"),
             RESTART: (self.phase, "other", "restarted the current phase"),
