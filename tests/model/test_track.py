@@ -144,6 +144,10 @@ RULES: list[tuple[str, str | None, str, str]] = [
     ("nested", "2.B", "2.B.C", "adds the branch 2.B.C"),
     ("plain", "2", "2.A", "adds the branch 2.A"),
     ("plain", "2", "2.1.A", "adds the branch 2.1.A"),
+    # a new sub-phase that is no higher
+    ("plain", "2", "2.0", "is no higher than 2"),
+    ("plain", "2", "2.0.0", "is no higher than 2"),
+    ("subs", "2.2", "2.2.0", "is no higher than 2.2"),
     # what is not declared
     ("plain", "4", "5", "is not declared"),
     ("plain", "1", "2.1", "is not declared"),

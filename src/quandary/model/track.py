@@ -284,7 +284,8 @@ def objection(track: Track, label: str) -> str:
         return f"goes back from {track.current.title}"
     if alternatives(label, here):
         return f"lies on another branch than {track.current.title}"
-    return _adding(track, label) if major(label) == major(here) else _skipping(track, here, label)
+    judge = _adding if major(label) == major(here) else _skipping
+    return judge(track, here, label)
 
 
 def _skipping(track: Track, here: str, label: str) -> str:
@@ -295,11 +296,12 @@ def _skipping(track: Track, here: str, label: str) -> str:
     return f"skips {between[0].title}" if between else ""
 
 
-def _adding(track: Track, label: str) -> str:
-    """Anybody may add a sub-phase; a branch is the user's to add."""
-    known = [phase.label for phase in track.phases]
-    known += [track.current.label] if track.current is not None else []
+def _adding(track: Track, here: str, label: str) -> str:
+    """Anybody may add a sub-phase with a higher number; a branch is the user's to add."""
+    known = [here, *(phase.label for phase in track.phases)]
     parts = label.split(".")
+    if label not in known and re.fullmatch(rf"{re.escape(here)}(\.0)+", label):
+        return f"is no higher than {here}"
     for end in range(2, len(parts) + 1):
         branch = ".".join(parts[:end])
         if not branch[-1].isdigit() and not any(f"{k}.".startswith(f"{branch}.") for k in known):
