@@ -179,6 +179,17 @@ def test_what_is_no_answer_leaves_the_question_open(folder: Path, data: str) -> 
     assert quandary(folder, "next", state["run"]).state["ask"]["key"] == "1.1:"
 
 
+def test_a_script_that_ends_with_no_answer_fails(folder: Path) -> None:
+    """As a reply that is none does; what the script said before and after it still counts."""
+    idle = {"answers": {}, "afkTimeoutMs": 5}
+    for script, status in (([idle], 1), (["?", ""], 1), ([idle, "ok"], 0), ([], 0)):
+        (folder / "a.json").write_text(json.dumps(script))
+        ended = quandary(folder, *ONE, "--answers", "a.json")
+        left = status or not script
+        assert (ended.status, ended.state["status"]) == (status, "waiting" if left else "done")
+        assert ("no answer (" in ended.err) == bool(status)
+
+
 def test_a_way_up_where_nothing_lies_above_is_told_with_the_state(folder: Path) -> None:
     """`<` at the root is no answer: the question comes again and says why."""
     run = asked(folder)["run"]

@@ -796,6 +796,18 @@ def test_a_fault_of_the_logs_stops_nothing(
     assert ended.err.count("no more logs are written (ZeroDivisionError") == 1
 
 
+def test_a_script_that_ends_with_no_answer_fails(outing: WalkProject) -> None:
+    """As a reply that is none does; a later entry that is an answer makes up for it."""
+    outing.draw(lucid({"1": {"text": "Call her", "tags": "HUMAN"}}, ""))
+    for script, status in (([""], 1), (["", "Done"], 0)):
+        (outing.folder / "answers.json").write_text(json.dumps(script), encoding="utf-8")
+        ended = outing.call("walk", "c.csv", "--answers", "answers.json")
+        assert (ended.status, json.loads(ended.out)["status"]) == (
+            status,
+            "waiting" if status else "done",
+        )
+
+
 def test_an_agent_that_stops_is_answered_and_goes_on_in_the_same_walk(
     outing: WalkProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import click
 
     from quandary.journal.store import State, Store
+    from quandary.model.asks import Reply
 
 PERSON = Caller("person", "terminal")
 SCRIPT = Caller("api", "answers")
@@ -92,14 +93,26 @@ def read_script(path: str) -> list[Any]:
 
 
 def show(
-    store: Store, state: State, began: dict[str, Any] | None = None, *, proof: bool = False
+    store: Store,
+    state: State,
+    began: dict[str, Any] | None = None,
+    *,
+    proof: bool = False,
+    meant: Reply | Outcome | None = None,
 ) -> int:
-    """Print the state of a run as its caller wanted it, and give the exit status."""
+    """Print the state of a run as its caller wanted it, say so where what came was no answer, and
+    give the exit status.
+    """
     if proof and state.status == "done":
         put(msgspec.json.encode(states.proof_of(state.flow, state.result)) + b"\n")
     else:
         put(states.encode_state(store, state, began) + b"\n")
-    return states.exit_status(state)
+    if not isinstance(meant, Outcome):
+        return states.exit_status(state)
+    if state.status == "waiting":
+        why = f"{meant.kind}: {meant.detail}" if meant.detail else meant.kind
+        complain(f"no answer ({why}); the question waits")
+    return 1
 
 
 def show_outcome(state: State) -> int:
@@ -224,13 +237,7 @@ def answer(words: Words) -> int:
     caller = Caller("agent", "relay", words.by or "")
     state, meant, began = desk.reply(store, caller, run, data, words.to, words.proposed)
     state = have_replies_read(store, state)
-    status = show(store, state, began, proof=words.proof)
-    if not isinstance(meant, Outcome):
-        return status
-    if state.status == "waiting":
-        why = f"{meant.kind}: {meant.detail}" if meant.detail else meant.kind
-        complain(f"no answer ({why}); the question waits")
-    return 1
+    return show(store, state, began, proof=words.proof, meant=meant)
 
 
 def reply_command() -> click.Command:

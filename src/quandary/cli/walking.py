@@ -36,7 +36,7 @@ from quandary.journal import place_of
 from quandary.journal import runs as driver
 from quandary.journal.archive import find
 from quandary.journal.entries import Source
-from quandary.model.asks import Item
+from quandary.model.asks import Item, Outcome
 from quandary.model.calls import Call, Output, Process, Validation, is_human
 from quandary.model.text import one_line, printable, shorten
 from quandary.reports import html
@@ -241,7 +241,7 @@ class Session:
         self.items = items
         self.script = console.read_script(way.answers) if way.answers else []
         self.played: dict[str, int] = {}
-        self.left = False  # somebody at the terminal went away from a question
+        self.left: dict[str, bool] = {}  # whether what came last to a run was no answer
         watching = watcher(store, agents.settings, items)
         self.driver = Driver(store, agents.catalogue, around, watching, self._from_script)
 
@@ -251,7 +251,9 @@ class Session:
         if number >= len(self.script):
             return None
         self.played[state.run] = number + 1
-        return play_script(self.store, console.SCRIPT, state, [self.script[number]])
+        state, meant = play_script(self.store, console.SCRIPT, state, [self.script[number]])
+        self.left[state.run] = isinstance(meant, Outcome)
+        return state
 
     def go(self, work: Sequence[Work], jobs: int) -> list[State]:
         """Drive runs, with the progress shown; Ctrl-C ends their programs, and then the command."""
@@ -282,14 +284,14 @@ class Session:
             failed = bool(console.show(self.store, states[0], proof=True))
         else:
             failed = bool(show_states(self.store, states, several=several))
-        return 1 if failed or self.left else 0
+        return 1 if failed or any(self.left.values()) else 0
 
     def _ask(self, state: State) -> State:
         """A person at this terminal answers what the run asks, and the run is driven on."""
         while state.ask is not None:
             before, state = state, console.ask_once(self.store, state)
             if state.status == "waiting" and state.key == before.key:
-                self.left = True
+                self.left[state.run] = True
                 break
             if state.calls:
                 (state,) = self.go([partial(self.driver.drive, state.run)], 1)

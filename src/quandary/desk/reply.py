@@ -194,16 +194,20 @@ def repeat(store: Store, caller: Caller, run: str, token: str, sent: str) -> Sta
     return finish(store, caller, before) if before is not None else None
 
 
-def play_script(store: Store, caller: Caller, state: State, entries: list[Any]) -> State:
-    """Answer with a script, one entry for each Ask, until it is used up or nothing waits."""
-    arguments = arguments_of(store, state.run)
+def play_script(
+    store: Store, caller: Caller, state: State, entries: list[Any]
+) -> tuple[State, Reply | Outcome | None]:
+    """Answer with a script, one entry for each Ask, until it is used up or nothing waits; with what
+    the last of them meant, which may be no answer.
+    """
+    arguments, meant = arguments_of(store, state.run), None
     for entry in entries:
         if state.ask is None:
             break
         data = entry if isinstance(entry, str) else msgspec.json.encode(entry)
         meant = read_reply(arguments, state.ask, data)
         state = record_reply(store, caller, state.run, meant, to=state.key)
-    return state
+    return state, meant
 
 
 def advise(
