@@ -279,6 +279,24 @@ def test_an_affirmative_proceeds_and_never_moves_back(text: str, at: str, mode: 
 
 
 @pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize("at", ["2", "4"])
+@pytest.mark.parametrize("text", ["yes", "go ahead", "Sounds good!", "do it", "proceed"])
+def test_an_affirmative_in_an_opened_menu_is_asked_about(text: str, at: str, mode: Mode) -> None:
+    """It may mean what is listed there, or Proceed on the level above, which it means then."""
+    house = House()
+    drive = Drive(gate(track(at)), house)
+    proceed = drive.labels[0]
+    drive.say("")
+    listed = drive.labels
+    for labels in ([*listed, proceed], []):
+        asked = drive.ask.questions[0]
+        drive.reply(read(text, asked, mode).answer(asked.key, text))
+        assert labels == ([] if drive.result else drive.labels)
+        assert len(house.moves) == (not labels)
+    assert proven(drive.result)["userChoice"] == "proceed"
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
 @pytest.mark.parametrize("text", ["just go", "now go", "go now", "go as is", "we can go"])
 def test_a_word_that_go_back_begins_with_moves_nothing_back(text: str, mode: Mode) -> None:
     """`Go` is the beginning of `Go back` and of `Go ahead` alike."""

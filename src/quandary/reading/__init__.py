@@ -192,14 +192,13 @@ def reading(
     codes: Words, question: Question, *, together: bool = False, comment: str | None = None
 ) -> Reading:
     """A pick of one option, or of several together; else the options that fit equally well."""
-    chosen = [c for c in (*question.choices, *question.named) if c.code in codes]
-    opened = OTHER in codes and all(c.code != OTHER for c in chosen)
+    chosen = {c.code: c.label or c.code for c in question.every if c.code in codes}
+    opened = OTHER in codes and OTHER not in chosen
     if not chosen:
         return Reading("blank") if opened and not comment else OWN
     if opened and question.behind_other:
-        chosen.append(Choice(question.behind_other, "Other"))
-    codes = tuple(dict.fromkeys(c.code for c in chosen))
-    matched = ", ".join(c.label or c.code for c in chosen)
+        chosen[question.behind_other] = "Other"
+    codes, matched = tuple(chosen), ", ".join(chosen.values())
     if (len(codes) == 1 or (together and question.multi)) and (not opened or question.behind_other):
         return Reading("pick", codes, matched, comment)
     return Reading("ambiguous", codes, matched)

@@ -389,7 +389,7 @@ def read_sense(said: Words) -> Meaning | None:
 
 
 def find_affirmed(said: Words, question: Question) -> Words | None:
-    """What a yes stands for: one option, or all that it could mean; None where it is no yes."""
+    """What a yes stands for: one option, or all that it could mean, also above; None if no yes."""
     own = any({"recommend", "recommended"} & {*words(o.label)} for o in question.options)
     if not own and said[:1] != ("is",) and strip(said) in SAYINGS.recommended:
         return question.recommended or None
@@ -400,7 +400,8 @@ def find_affirmed(said: Words, question: Question) -> Words | None:
     codes, recommended = sides(question, "yes"), question.recommended
     agreed = any(opens(words(o.label), _AGREEING) for o in question.options if o.code in codes)
     codes = recommended if len(recommended) == 1 and not agreed else codes
-    every = tuple(c.code for c in question.choices if c.code != MORE)
+    above = sides(Question("", "", question.text, question.above), "yes")
+    every = (*(c.code for c in question.choices if c.code != MORE), *above)
     return codes or (every if len(every) > 1 else ())
 
 
