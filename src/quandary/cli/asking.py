@@ -131,21 +131,21 @@ def begin_run(store: Store, way: Way, beginning: desk.Beginning, through: str = 
 
 def begin(way: Way, beginning: desk.Beginning) -> int:
     """Begin a run, ask as far as it goes here, show where it stands, and give the exit status."""
-    entries, meant = console.read_script(way.answers) if way.answers else [], None
+    entries, missed = console.read_script(way.answers) if way.answers else [], None
     here = way.via == "terminal"
     if here:
         console.require_terminal()
     store = console.open_journal(way.where, notify=False)  # what a script answers, nobody need know
     state = begin_run(store, way, beginning)
     if way.answers:
-        state, meant = play_script(store, console.SCRIPT, state, entries)
+        state, missed = play_script(store, state, entries)
     state = console.have_replies_read(store, state)  # of a run that was taken over
     if here:
         return console.ask_here(store, state, proof=way.proof)
     row = store.run(state.run)
     if row is not None and state.ask is not None:
         send_notice(store, row, state.ask)  # nobody listened on the way there
-    return console.show(store, state, proof=way.proof, meant=meant)
+    return console.show(store, state, proof=way.proof) or console.complain_of(missed, state)
 
 
 def item_options(one: str, file: str) -> Callable[[Command], Command]:

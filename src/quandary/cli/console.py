@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from quandary.model.asks import Reply
 
 PERSON = Caller("person", "terminal")
-SCRIPT = Caller("api", "answers")
 ASKER = Caller("agent", "command")
 
 
@@ -93,26 +92,22 @@ def read_script(path: str) -> list[Any]:
 
 
 def show(
-    store: Store,
-    state: State,
-    began: dict[str, Any] | None = None,
-    *,
-    proof: bool = False,
-    meant: Reply | Outcome | None = None,
+    store: Store, state: State, began: dict[str, Any] | None = None, *, proof: bool = False
 ) -> int:
-    """Print the state of a run as its caller wanted it, say so where what came was no answer, and
-    give the exit status.
-    """
+    """Print the state of a run as its caller wanted it, and give the exit status."""
     if proof and state.status == "done":
         put(msgspec.json.encode(states.proof_of(state.flow, state.result)) + b"\n")
     else:
         put(states.encode_state(store, state, began) + b"\n")
-    if not isinstance(meant, Outcome):
-        return states.exit_status(state)
-    if state.status == "waiting":
+    return states.exit_status(state)
+
+
+def complain_of(meant: Reply | Outcome | None, state: State) -> int:
+    """Say so where what came last was no answer, and give the exit status."""
+    if isinstance(meant, Outcome) and state.status == "waiting":
         why = f"{meant.kind}: {meant.detail}" if meant.detail else meant.kind
         complain(f"no answer ({why}); the question waits")
-    return 1
+    return int(isinstance(meant, Outcome))
 
 
 def show_outcome(state: State) -> int:
@@ -237,7 +232,7 @@ def answer(words: Words) -> int:
     caller = Caller("agent", "relay", words.by or "")
     state, meant, began = desk.reply(store, caller, run, data, words.to, words.proposed)
     state = have_replies_read(store, state)
-    return show(store, state, began, proof=words.proof, meant=meant)
+    return show(store, state, began, proof=words.proof) or complain_of(meant, state)
 
 
 def reply_command() -> click.Command:

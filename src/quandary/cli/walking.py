@@ -36,7 +36,7 @@ from quandary.journal import place_of
 from quandary.journal import runs as driver
 from quandary.journal.archive import find
 from quandary.journal.entries import Source
-from quandary.model.asks import Item, Outcome
+from quandary.model.asks import Item
 from quandary.model.calls import Call, Output, Process, Validation, is_human
 from quandary.model.text import one_line, printable, shorten
 from quandary.reports import html
@@ -240,19 +240,18 @@ class Session:
         self.way = way
         self.items = items
         self.script = console.read_script(way.answers) if way.answers else []
-        self.played: dict[str, int] = {}
+        self.unplayed: dict[str, list[Any]] = {}
         self.left: dict[str, bool] = {}  # whether what came last to a run was no answer
         watching = watcher(store, agents.settings, items)
         self.driver = Driver(store, agents.catalogue, around, watching, self._from_script)
 
     def _from_script(self, state: State) -> State | None:
         """The next reply of the script, recorded; every run is played the whole of it."""
-        number = self.played.get(state.run, 0)
-        if number >= len(self.script):
+        rest = self.unplayed.setdefault(state.run, [*self.script])
+        if not rest:
             return None
-        self.played[state.run] = number + 1
-        state, meant = play_script(self.store, console.SCRIPT, state, [self.script[number]])
-        self.left[state.run] = isinstance(meant, Outcome)
+        state, missed = play_script(self.store, state, [rest.pop(0)])
+        self.left[state.run] = missed is not None
         return state
 
     def go(self, work: Sequence[Work], jobs: int) -> list[State]:

@@ -194,20 +194,19 @@ def repeat(store: Store, caller: Caller, run: str, token: str, sent: str) -> Sta
     return finish(store, caller, before) if before is not None else None
 
 
-def play_script(
-    store: Store, caller: Caller, state: State, entries: list[Any]
-) -> tuple[State, Reply | Outcome | None]:
-    """Answer with a script, one entry for each Ask, until it is used up or nothing waits; with what
-    the last of them meant, which may be no answer.
+def play_script(store: Store, state: State, entries: list[Any]) -> tuple[State, Outcome | None]:
+    """Answer with a script, one entry for each Ask, until it is used up or nothing waits; with the
+    last one of them if that is no answer.
     """
-    arguments, meant = arguments_of(store, state.run), None
+    arguments, missed = arguments_of(store, state.run), None
     for entry in entries:
         if state.ask is None:
             break
         data = entry if isinstance(entry, str) else msgspec.json.encode(entry)
         meant = read_reply(arguments, state.ask, data)
-        state = record_reply(store, caller, state.run, meant, to=state.key)
-    return state, meant
+        state = record_reply(store, Caller("api", "answers"), state.run, meant, to=state.key)
+        missed = meant if isinstance(meant, Outcome) else None
+    return state, missed
 
 
 def advise(

@@ -284,8 +284,7 @@ def objection(track: Track, label: str) -> str:
         return f"goes back from {track.current.title}"
     if alternatives(label, here):
         return f"lies on another branch than {track.current.title}"
-    judge = _adding if major(label) == major(here) else _skipping
-    return judge(track, here, label)
+    return (_adding if major(label) == major(here) else _skipping)(track, here, label)
 
 
 def _skipping(track: Track, here: str, label: str) -> str:
