@@ -21,6 +21,7 @@ from phases import FIVE, PHASES, PLANNED, SCHEMA, Tried
 from program import BY_A_PERSON
 from quandary.desk import phases
 from quandary.desk.reply import actions
+from quandary.desk.state import outcome_lines
 from quandary.errors import Rejected
 from quandary.journal import runs
 from quandary.journal.entries import Answered
@@ -254,11 +255,20 @@ def test_a_slot_in_the_name_of_a_phase_is_filled_or_refused(tried: Tried) -> Non
     tried.declare(PHASES[0], {"label": "2", "name": "Build [topic]"})
     tried.stand("1")
     assert "still says [topic]" in tried.run("gate", "rel").err
+    said = {"name": "scope", "description": "what is done in [topic]"}
+    tried.declare({"label": "1", "name": "Plan", "proof": [said]}, PHASES[1])
+    tried.stand("1")
+    assert "the proof scope still says [topic]" in tried.run("gate", "rel").err
     tried.declare({"label": "1", "name": "Plan {area}"}, PHASES[1])
     tried.stand("1")
     ended = tried.run("gate", "rel", "--set", "area=the barn")
     assert "is at 1: Plan the barn," in ended.state["ask"]["preamble"]
     assert "{area}" not in str(ended.state["ask"])
+    ended = tried.run("reply", ended.state["run"], "PRC")
+    assert outcome_lines("gate", ended.state["result"]) == [
+        "1: Plan the barn: went on to the next phase (now 2: Build)"
+    ]
+    assert tried.status["history"][-1]["from"] == "1: Plan {area}"
 
 
 def test_a_gate_in_text(tried: Tried) -> None:

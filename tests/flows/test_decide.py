@@ -1219,14 +1219,18 @@ def test_slots_that_nothing_fills_are_refused_wherever_they_stand(
 def test_slots_are_filled_in_the_names_of_decisions_and_fields() -> None:
     """READINGS 54: both are shown; a slot may have letters of any script."""
     text = STEP.replace("Decision: Step", "Decision: Größe {größe}")
-    fields = [Field("many", {"type": "integer", "title": "How many {waren}"})]
+    said = {"title": "How many {waren}", "description": "of all {waren}"}
+    fields = [Field("many", {"type": "integer"} | said)]
     values, one = {"größe": "XL", "waren": "hats"}, [Item("1", "Hut", "Hut", "Er passt.")]
     for items, asked in (([], f"{CONTEXT} Größe XL?"), (one, "Er passt. Größe XL: Hut?")):
         ask = next(decide(tree(text), items, context=CONTEXT, values=values, fields=fields))
         assert isinstance(ask, Ask)
-        assert (ask.questions[0].text, ask.questions[0].fields[0].label) == (asked, "How many hats")
-    with pytest.raises(ContextRequired, match=r"the field many still says \{waren\}"):
-        decide(tree(STEP), context=CONTEXT, fields=fields)
+        (question,) = ask.questions
+        assert (question.text, question.fields[0].label) == (asked, "How many hats")
+        assert question.fields[0].description == "of all hats"
+    for unfilled in (fields[0], Field("many", {"description": "of all {waren}"})):
+        with pytest.raises(ContextRequired, match=r"the field many still says \{waren\}"):
+            decide(tree(STEP), context=CONTEXT, fields=[unfilled])
 
 
 def test_a_blank_question_is_none() -> None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 import strategies  # noqa: F401 - loads the profile
 from phases import FIVE, SCHEMA
 from quandary.errors import QuandaryError, Rejected
-from quandary.flows.gate import Custom, gate, time_spent
+from quandary.flows.gate import Custom, Terms, gate, start, time_spent
 from quandary.model.asks import Answer, Ask, Field, Item, Limits, Reply
 from quandary.model.calls import Do, Done
 from quandary.model.track import Move, Phase, Track
@@ -609,6 +609,27 @@ def test_a_person_is_asked_field_by_field() -> None:
     ]
     assert house.moves[-1].typed == ("hours", "risk", "scope")
     assert proven(drive.result)["userChoice"] == "proceed"
+
+
+def test_slots_are_filled_wherever_a_person_would_see_them() -> None:
+    """Moves and results name phases as the track has them; what is read has the values."""
+    proving = (Field("url", {"description": "the page of {env}"}),)
+    names = ("Deploy {env}", "Watch {env}", "Roll {env}")
+    every = [Phase(str(n), name, proving) for n, name in enumerate(names, 1)]
+    terms = Terms("f", track("1", *every), at_hand=True, values={"env": "{prod}"})
+    house = House({"missing": ["url"]}, files={"a.md": "1"})
+    drive = Drive(start(msgspec.to_builtins(terms)), house).say("A", "B", "C", "WLK", "OK", "PRC")
+    assert drive.ask.preamble.blocks == ("- url: the page of {prod}",)
+    drive.say("x")
+    shown = msgspec.json.encode([*drive.asks, house.moves[0].reason]).decode()
+    assert "{env}" not in shown
+    for told in ("1: Deploy {prod}", "2: Watch {prod}", "3: Roll {prod}"):
+        assert told in shown
+    assert [(move.source, move.target) for move in house.moves] == [("1", "2: Watch {env}")] * 2
+    result = proven(drive.result)
+    assert (result["phaseGated"], result["nextPhase"]) == ("1: Deploy {env}", "2: Watch {env}")
+    assert drive.result is not None
+    assert drive.result["labels"] == ["1: Deploy {prod}", "2: Watch {prod}"]
 
 
 def test_a_blank_brings_the_menu_back() -> None:

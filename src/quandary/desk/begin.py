@@ -412,29 +412,32 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
 
     folder, kept, stuck = phases.open_track(store, wanted.folder, adopting=True)
     stuck += phases.find_differences(store, folder)
-    track, said = kept.track, wanted.custom.partition("|")
+    values = {n: v for n, v in wanted.values.items() if v.strip()}  # a blank fills nothing
+    track, said = gates.fill_track(kept.track, values), wanted.custom.partition("|")
     phase = gates.require_begun(track, wanted.folder)
-    label, _, description = (fill(part.strip(), wanted.values, blanks=False) for part in said)
+    label, _, description = (fill(part.strip(), values) for part in said)
     require_filled(f"{label} {description}", "the custom action")
-    for title in (one.title for one in track.phases):
-        require_filled(fill(title, wanted.values, blanks=False), "the name of a phase")
+    for one in track.phases:
+        require_filled(one.title, "the name of a phase")
+    for field in phase.proof:
+        require_filled(field.description, f"the description of the proof {field.name}")
     guarded = wanted.require_person or any(phase.approval for phase in track.phases)
     shown = phases.digest_artifacts(store, folder) if guarded else {}
     base = os.path.realpath(os.curdir)
     proof = convert_typed(phase.proof, wanted.proof, typed)
     terms = gates.Terms(
         folder=folder,
-        track=track,
+        track=kept.track,
         seen=len(kept.history),
         since=kept.history[-1].at if kept.history else "",
         custom=gates.Custom(label, description) if wanted.custom else None,
-        items=gates.fill_items(sources.from_rows("items", wanted.items), wanted.values),
+        items=gates.fill_items(sources.from_rows("items", wanted.items), values),
         require=_required(wanted),
         at_hand=showing.via == "terminal",
         proof=proof,
         limits=showing.limits(),
-        values=wanted.values,
-        context=fill(gates.describe(os.path.basename(folder), track, phase, shown), wanted.values),
+        values=values,
+        context=gates.describe(os.path.basename(folder), track, phase, shown),
         base=base,
         lacking=phases.find_gaps(folder, phase.proof, proof, base).names,
         shown=shown,

@@ -178,9 +178,10 @@ def outcome_lines(flow: str, result: dict[str, Any] | None) -> list[str]:
         buckets = [name for name in ("include", "defer", "cut") if result.get(name)]
         lines = [f"{name.capitalize()}: {', '.join(result[name])}" for name in buckets]
     elif result and flow == "gate":
-        where = f" (now {result['nextPhase']})" if result["nextPhase"] else ""
+        gated, goal = result.get("labels") or (result["phaseGated"], result["nextPhase"])
+        where = f" (now {goal})" if goal else ""
         where = f" ({result['proofProvided']})" if is_unproven(flow, result) else where
-        lines = [f"{result['phaseGated']}: {result['executed']}{where}"]
+        lines = [f"{gated}: {result['executed']}{where}"]
         lines += [f"“{result['text']}”"] if result.get("text") else []
     elif result and flow == "walk":
         item = result.get("item", "1")

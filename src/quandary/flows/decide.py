@@ -118,7 +118,7 @@ def require_slots_filled(terms: Terms) -> None:
     tree, extras = terms.tree, terms.tree.extras if terms.extras is None else terms.extras
     seen = [("the context", terms.context)]
     seen += [(f"extra {extra.letter}", extra.text) for extra in extras]
-    seen += [(f"the field {field.name}", field.label) for field in terms.fields]
+    seen += [(f"the field {f.name}", f"{f.label} {f.description}") for f in terms.fields]
     for decision in tree.decisions:
         if not terms.items:
             seen += [("the question", _template(terms, decision)), ("the decision", decision.name)]
@@ -174,9 +174,11 @@ def _fill_item(item: Item, values: Mapping[str, str], *, blanks: bool = True) ->
     return replace(item, **filled)
 
 
-def _fill_field(field: Field, known: Mapping[str, str]) -> Field:
-    title = {"title": wording.fill(field.label, known)}
-    return replace(field, schema=field.schema | title) if "{" in field.label else field
+def fill_field(field: Field, known: Mapping[str, str]) -> Field:
+    """A field with the slots filled in what is said of it."""
+    told = {"title": field.label, "description": field.description}
+    said = {name: wording.fill(text, known) for name, text in told.items() if "{" in text}
+    return replace(field, schema=field.schema | said) if said else field
 
 
 def _fill_options(
@@ -470,7 +472,7 @@ class Decider(Asking[Level]):
         block = f"**{wording.header(item, None)}** — {item.context}" if item.context else ""
         blocks, why, multi = (block,) if block else (), why or self.why, is_multi(options)
         known = known_of(item, self.terms.values)
-        fields = tuple([_fill_field(field, known) for field in self.terms.fields])
+        fields = tuple([fill_field(field, known) for field in self.terms.fields])
         said: dict[str, Any] = {"blocks": blocks, "why": why, "fields": fields}
         return Level(item=item, multi=multi, root=root, options=options, **said)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from itertools import chain, count, product
+from itertools import chain, count, dropwhile, product
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -132,6 +132,19 @@ def fill_items(items: Sequence[Item], values: dict[str, str]) -> tuple[Item, ...
     return terms.items
 
 
+def fill_track(track: Track, values: Mapping[str, str]) -> Track:
+    """A track as people read it: the slots in its names, and in what is said of its proof, filled.
+    The names that it has in its file stay those that its moves and results are known by.
+    """
+
+    def fill(phase: Phase) -> Phase:
+        proof = tuple(decide.fill_field(field, values) for field in phase.proof)
+        return replace(phase, name=wording.fill(phase.name, values), proof=proof)
+
+    current = track.current and fill(track.current)
+    return replace(track, phases=tuple(map(fill, track.phases)), current=current)
+
+
 def require_begun(track: Track, folder: str) -> Phase:
     """The phase at whose end a gate stands, with what was declared of it."""
     if track.current is None:
@@ -143,9 +156,6 @@ def require_begun(track: Track, folder: str) -> Phase:
 def _flow(terms: Terms) -> Flow:
     if terms.custom is not None and not terms.custom.label.strip():
         raise QuandaryError("a custom action needs a label: 'Label | Description'")
-    if not terms.context.strip():
-        about = describe(terms.folder or "The track", terms.track, terms.phase)
-        terms = replace(terms, context=about)
     if terms.phase.approval == "person" or _guards(terms.track, terms.track.next):
         terms = replace(terms, require="person")
     return _Gate(terms).flow()
@@ -155,14 +165,16 @@ class _Gate:
     """One gate, from the first showing of its menu to what came of it."""
 
     def __init__(self, terms: Terms) -> None:
-        self.terms = terms
+        every = (terms.phase, *terms.track.phases)
+        self.titles = {phase.label: phase.title for phase in every}  # before they are filled
+        self.terms = terms = replace(terms, track=fill_track(terms.track, terms.values))
         self.phase = terms.phase
         self.place = keys.place(self.phase.label)
-        name = wording.fill(self.phase.name or self.phase.label, terms.values)
-        self.item = Item(self.phase.label, name, wording.fill(self.phase.title, terms.values))
-        same = {name: getattr(terms, name) for name in ("limits", "values", "require", "reader")}
+        self.item = Item(self.phase.label, self.phase.name or self.phase.label, self.phase.title)
+        same = {name: getattr(terms, name) for name in ("limits", "require", "reader")}
         extras, items = (OUTPUT, AHEAD, SPENT), (self.item,)
-        asked = decide.Terms(menu(terms), terms.context, items, question(terms), extras, **same)
+        about = terms.context or describe(terms.folder or "The track", terms.track, self.phase)
+        asked = decide.Terms(menu(terms), about, items, question(terms), extras, **same)
         self.asking = decide.Decider(asked)
         self.asking.take_only, self.asking.idle = False, (WALK, CUSTOM, MORE)
         self.proof = dict(terms.proof)
@@ -227,7 +239,7 @@ class _Gate:
         """Have the house move the track; where it wants proof, get it or say what is missing."""
         terms = self.terms
         reason = f"chose “{label}” at the gate of {self.phase.title}" if label else ""
-        goal = (target or self.phase).title
+        goal = self.titles[(target or self.phase).label]
         way = (terms.folder, self.phase.label, goal, terms.seen, target is None, reason)
         while True:
             given = (self.proof, tuple(sorted(self.typed)))
@@ -266,7 +278,10 @@ class _Gate:
         self, choice: str, words: str, target: Phase | None = None, proven: int = 0, text: str = ""
     ) -> Result:
         """What the caller goes on with; only what there is to say beside the five names."""
+        titles = [self.titles[phase.label] if phase else "" for phase in (self.phase, target)]
+        labels = [phase.title if phase else "" for phase in (self.phase, target)]
         further = {
+            "labels": labels if labels != titles else [],
             "notes": [msgspec.to_builtins(note) for note in self.asking.notes],
             "text": text,
             **self.asking.remarks_on(self.item.id).as_result(),
@@ -279,8 +294,8 @@ class _Gate:
         return {
             "executed": words,
             "userChoice": choice,
-            "phaseGated": self.phase.title,
-            "nextPhase": target.title if target is not None else "",
+            "phaseGated": titles[0],
+            "nextPhase": titles[1],
             "proofProvided": f"yes, {counted(proven, 'field')}" if proven else "none was needed",
             **{name: said for name, said in further.items() if said},
         }
@@ -295,8 +310,7 @@ class _Gate:
             asked = [(field, self._proof_question(field, problems[field.name])) for field in batch]
             names = ", ".join(field.name for field in batch)
             about = f"Before {self.phase.title} can be left, these have to be proven: {names}."
-            told = [(field.name, field.schema.get("description")) for field in batch]
-            said = "\n".join(f"- {name}: {text}" for name, text in told if isinstance(text, str))
+            said = "\n".join(f"- {f.name}: {f.description}" for f in batch if f.description)
             hints = "Type what is asked for | blank returns to the menu"
             preamble = Preamble(about, (said,) if said else (), why, hints=hints)
             questions = tuple(question for _, question in asked)
@@ -359,7 +373,8 @@ class _Gate:
         if waiting:
             about = f"What {self.phase.title} has produced, piece by piece."
             own = {"items": tuple(item for _, item in waiting), "question": "", "extras": ()}
-            terms = replace(self.asking.terms, tree=PLAN_REVIEW, context=about, **own)
+            own |= {"tree": PLAN_REVIEW, "context": about, "values": self.terms.values}
+            terms = replace(self.asking.terms, **own)
             self.rounds += 1
             prefix = keys.within(keys.turn(self.place, self.rounds), PLAN_REVIEW.name)
             result = yield from self.asking.run_inside(terms, prefix)
@@ -513,12 +528,10 @@ def time_spent(phase: Phase, since: str, now: str) -> str:
     except (TypeError, ValueError):
         return f"It was not recorded when {phase.title} began."
     seconds = max(int(passed.total_seconds()), 0)
-    counts: list[tuple[int, str]] = []
-    for name, size in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
-        number, seconds = divmod(seconds, size)
-        if number or counts:
-            counts.append((number, name))
-    if not counts:
+    numbers = (seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60, seconds % 60)
+    units = zip(numbers, ("day", "hour", "minute", "second"), strict=True)
+    largest = [*dropwhile(lambda unit: not unit[0], units)][:2]
+    if not largest:
         return f"{phase.title} has only just begun."
-    told = " ".join(counted(number, name) for number, name in counts[:2] if number)
+    told = " ".join(counted(number, name) for number, name in largest if number)
     return f"{phase.title} has taken {told} so far, since {since[:16].replace('T', ' ')}Z."

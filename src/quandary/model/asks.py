@@ -93,6 +93,10 @@ class Field(msgspec.Struct, frozen=True, omit_defaults=True):
         return str(self.schema.get("title") or self.name)
 
     @property
+    def description(self) -> str:
+        return str(self.schema.get("description") or "")
+
+    @property
     def described(self) -> str:
         """The field and what it must be, in a few words."""
         schema, choices = self.schema, ", ".join(map(shown, self.schema.get("enum") or ()))

@@ -135,7 +135,7 @@ def _input(one: Field, question: Question) -> dict[str, Any]:
     kind = one.types[0] if len(one.types) == 1 else "string"
     known = kind if kind in ("string", "integer", "number", "boolean") else "string"
     about: dict[str, Any] = {"type": known, "title": reveal(one.label)}
-    about["description"] = reveal(str(one.schema.get("description") or one.described))
+    about["description"] = reveal(one.description or one.described)
     if one.schema.get("enum"):
         about |= {"type": "string", "enum": [*map(as_text, one.schema["enum"])]}
     if (value := question.values.get(one.name)) is not None:

@@ -487,7 +487,7 @@ def _show_field(one: Field, number: int, place: int, fields: Fields, now: object
     return {
         "name": name,
         "label": one.label,
-        "about": one.schema.get("description", ""),
+        "about": one.description,
         "kind": "choice" if choices else kinds[0] if len(kinds) == 1 else "string",
         "choices": choices if value in choices else ["", *choices],
         "value": value,
