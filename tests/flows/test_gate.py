@@ -678,8 +678,14 @@ def test_a_phase_without_a_gate_passes_unasked() -> None:
     unproven = Drive(gate(track("1", *phases)), House(LACKING))
     assert unproven.result is not None
     assert unproven.result["missing"]
-    asked = Drive(gate(track("1", *phases), at_hand=True), House(LACKING))
+    house = House(LACKING)
+    asked = Drive(gate(track("1", *phases), at_hand=True), house)
     assert [q.title for q in asked.ask.questions] == ["scope", "risk", "hours"]
+    named = asked.ask.questions[0].key
+    asked.reply(Answer(named, text="all"), *(Answer(q.key) for q in asked.ask.questions[1:]))
+    assert asked.result is not None  # nobody was shown a menu that could come again
+    assert asked.result["missing"] == ["hours", "risk"]
+    assert len(house.moves) == 1
 
 
 def test_a_person_is_required() -> None:

@@ -251,15 +251,16 @@ class _Gate:
             problems: dict[str, str] = dict.fromkeys(lacking.get("missing", []), "is missing")
             problems |= dict.fromkeys(lacking.get("unfilled", []), "was left unfilled")
             problems |= lacking.get("wrong", {})
-            if not terms.at_hand:
-                # Whoever called has to find what is missing and move the track.
-                result = self._result(choice, "left there, for want of proof", target)
-                said = "; ".join(f"{name} {why}" for name, why in problems.items())
-                return {**result, "proofProvided": f"no: {said}", "missing": list(problems)}
-            values = yield from self._ask_proof(problems)
+            values = (yield from self._ask_proof(problems)) if terms.at_hand else {}
             self.proof |= values
             self.typed |= values.keys()
-            if left := [name for name in problems if name not in values]:
+            left = {name: why for name, why in problems.items() if name not in values}
+            if left and not (terms.at_hand and label):
+                # There is no menu to return to: whoever called finds it, and moves the track.
+                result = self._result(choice, "left there, for want of proof", target)
+                said = "; ".join(f"{name} {why}" for name, why in left.items())
+                return {**result, "proofProvided": f"no: {said}", "missing": list(left)}
+            if left:
                 self.asking.reword(question(replace(terms, lacking=tuple(left))))
                 kept = f" What was given for {', '.join(values)} is kept." if values else ""
                 self.why = f"Nothing moved: the proof lacks {', '.join(left)}.{kept}"
@@ -311,7 +312,7 @@ class _Gate:
             names = ", ".join(field.name for field in batch)
             about = f"Before {self.phase.title} can be left, these have to be proven: {names}."
             said = "\n".join(f"- {f.name}: {f.description}" for f in batch if f.description)
-            hints = "Type what is asked for | blank returns to the menu"
+            hints = "Type what is asked for | blank leaves it unproven"
             preamble = Preamble(about, (said,) if said else (), why, hints=hints)
             questions = tuple(question for _, question in asked)
             ask = Ask(questions[0].key, "transition", preamble, questions, (), self.terms.require)
