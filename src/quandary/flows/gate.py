@@ -373,9 +373,9 @@ class _Gate:
         waiting = [(which, item) for which, item in pieces if which not in self.reviews]
         if waiting:
             about = f"What {self.phase.title} has produced, piece by piece."
-            own = {"items": tuple(item for _, item in waiting), "question": "", "extras": ()}
-            own |= {"tree": PLAN_REVIEW, "context": about, "values": self.terms.values}
-            terms = replace(self.asking.terms, **own)
+            own: dict[str, Any] = {"items": tuple(item for _, item in waiting), "question": ""}
+            own |= {"extras": (), "context": about, "values": self.terms.values}
+            terms = replace(self.asking.terms, tree=PLAN_REVIEW, **own)
             self.rounds += 1
             prefix = keys.within(keys.turn(self.place, self.rounds), PLAN_REVIEW.name)
             result = yield from self.asking.run_inside(terms, prefix)
