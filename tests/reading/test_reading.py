@@ -467,6 +467,19 @@ def test_a_number_is_asked_about_once(text: str) -> None:
     assert (found.kind, found.codes) == ("pick", ("TWO",))
 
 
+@pytest.mark.parametrize("text", ["2", "#2", "2.", "two"])
+@pytest.mark.parametrize("labels", ["< 5,> 5,More…", "5,10,20", "2024,2025,Later", "Now,+5,≥ 10"])
+def test_a_place_where_labels_are_numbers_is_asked_about(labels: str, text: str) -> None:
+    """It may be a value that none of them has; asked once more among all, it is the place."""
+    asked = question(*(Choice(f"OPT{n}", label) for n, label in enumerate(labels.split(","), 1)))
+    found = read(text, asked)
+    assert (found.kind, found.codes) == ("ambiguous", ("OPT1", "OPT2", "OPT3"))
+    assert picks("number 2", asked) == "OPT2"
+    if text != "two":
+        again = read(text, msgspec.structs.replace(asked, narrowed=True))
+        assert (again.kind, again.codes) == ("pick", ("OPT2",))
+
+
 def test_a_number_that_also_begins_a_label_is_ambiguous() -> None:
     """A bare number that could be a place or a label is asked about."""
     asked = question(Choice("D30", "30 days"), Choice("M6", "6 months"), Choice("Y2", "2 years"))

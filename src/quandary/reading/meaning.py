@@ -261,11 +261,12 @@ class Interpreter:
         return Meaning("pick", found, WHOLE if place.explicit else DESCRIPTION)
 
     def _count(self, core: Words, number: int | None, placed: Words) -> Meaning:
-        """A number that is a place, unless a label has it too; else one of labels, or a slip."""
+        """A number that is a place, unless a label has it, or is one; else one of labels, or a slip."""
         valued = any(len(e) == 1 and cardinal(e[0]) is not None for e in self.labels.values())
         found = [c for c in self.lexicon.find_in_labels((str(number),)) if c in self.real]
-        if placed and not (valued and not found):
-            return options_of((*placed, *(found if self.lone else ())))
+        if placed:
+            rivals = self.here if valued and not found and placed[0] in self.here else found
+            return options_of((*placed, *(rivals if self.lone or not found else ())))
         near = number is not None and number <= len(self.question.rows) + 2
         near = near and not (valued or self.names.beginning(core))
         phrase = self.lexicon.phrase(strip(core)) or self.lexicon.phrase((f"{core[0]}%",))
