@@ -264,7 +264,7 @@ def test_each_kind_has_its_keys(text: str, expects: Expects, expected: object) -
         ('{"completed": "yes"}', "process", ["`completed` must be true or false", "“yes”"]),
         ('{"completed": 1}', "process", ["`completed`", "the number 1"]),
         ('{"completed": null}', "process", ["`completed`", "null"]),
-        ('{"answer": 3}', "decision", ["`answer` must be a text"]),
+        ('{"answer": [3]}', "decision", ["`answer` must be a text"]),
         ('{"fully_completed": "true"}', "validation", ["`fully_completed`", "“true”"]),
     ],
 )
@@ -385,6 +385,19 @@ def test_a_sign_is_no_punctuation(answer: str, routes: list[str]) -> None:
     """What is below a number never takes the way for what is above it."""
     assert match_route(answer, routes) is None
     assert match_route(f" “{routes[0].replace(' ', '')}”. ", routes) == routes[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "routes", "route"),
+    [("2", ("1", "2"), "2"), ("true", ("True", "False"), "True"), ("0.5", ("0.5", "1"), "0.5")],
+)
+def test_an_answer_that_is_no_text_is_read_as_its_text(
+    said: str, routes: tuple[str, ...], route: str
+) -> None:
+    """A number or a truth value of JSON names a route as well as its text does."""
+    meaning, problem = read_response(f'{{"answer": {said}}}', "decision", routes)
+    assert isinstance(meaning, Decision)
+    assert (meaning.route, problem) == (route, "")
 
 
 def test_an_answer_that_is_no_route_is_fed_back_with_the_routes() -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from quandary.model.calls import Call, Decision, Expects, Meaning, Output, Process, Validation
 from quandary.model.chart import folded
-from quandary.model.text import shorten
+from quandary.model.text import as_text, shorten
 
 NONCE = "nonce"  # the key under which a response repeats what tells its call from every other one
 DEEPEST_TEXT = 3  # objects as text inside of objects; nobody wraps an answer deeper
@@ -172,7 +172,7 @@ def _read(value: object, kind: str) -> Any:  # noqa: ANN401 - what the kind says
         number = _number(value, kind)
         return number if number is None or kind == "number" else int(number)
     if kind == "text":
-        return clean(value) if isinstance(value, str) else None
+        return clean(as_text(value)) if isinstance(value, str | int | float) else None
     several = value if isinstance(value, list) else [value]
     texts = tuple(clean(one if isinstance(one, str) else json.dumps(one)) for one in several)
     if value is None or texts == ("",):
