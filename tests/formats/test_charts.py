@@ -131,6 +131,17 @@ def test_a_page_that_is_not_there() -> None:
         charts.read("a.csv#Six")
 
 
+@pytest.mark.parametrize(("source", "page"), [("a.csv#One", ""), ("a.csv", "one")])
+def test_a_name_that_several_pages_have_names_none(source: str, page: str) -> None:
+    """Their ids tell them apart."""
+    put("a.csv", CSV.format(part="Other").replace("2,Page,,,,,Two", "2,Page,,,,,One"))
+    said = r"^a\.csv: 2 pages are named (One|one) with the ids 1, 2; say which$"
+    with pytest.raises(NotFound, match=said):
+        charts.read(source, page=page)
+    chart = charts.read("a.csv", page="2").chart
+    assert chart.first is chart.pages[1]
+
+
 def test_several_pages_and_none_named() -> None:
     """They can be looked at together, but only one can be walked."""
     put("a.csv", CSV.format(part="Other"))
@@ -278,6 +289,14 @@ def test_a_data_field_that_names_no_page(field: str) -> None:
     assert "(B) cannot be run: no page named Part 3" in problem.message
 
 
+def test_a_subprocess_that_names_several_pages_is_an_error() -> None:
+    """Which of them it runs is not guessed."""
+    put("a.csv", CSV.format(part="Empty").replace("2,Page,,,,,Two", "2,Page,,,,,Empty"))
+    (problem,) = charts.read("a.csv", page="1").errors
+    assert (problem.rule, problem.steps) == ("subprocess-file", ("5",))
+    assert "cannot be run: 2 pages are named Empty with the ids 2, 3; say which" in problem.message
+
+
 def test_too_many_files() -> None:
     """There is an end to it."""
     for n in range(130):
@@ -353,6 +372,17 @@ def test_a_slip_in_a_tag_or_field_is_warned_about_with_the_nearest_name(
     (problem,) = charts.read("c.mmd").problems
     assert (problem.rule, problem.severity, problem.steps) == ("misspelt", "warning", ("a",))
     assert meant in problem.message
+
+
+def test_of_two_spellings_of_a_field_the_first_counts() -> None:
+    """The other is left out with a warning: the journal does not know which came first."""
+    data = {"retries": "2", "Retries": "5", "Prompt": " ", "prompt": "Do it", "x": "1", "X": "2"}
+    put("a.mmd", f'flowchart TD\nA[Task]\n%% quandary: {json.dumps({"step": "A", **data})}')
+    loaded = charts.read("a.mmd")
+    (step,), (problem,) = loaded.chart.pages[0].steps, loaded.problems
+    assert "Retries" not in step.metadata
+    assert (step.field("retries"), step.prompt, step.metadata["X"]) == ("2", "Do it", "2")
+    assert (problem.rule, problem.severity) == ("field-twice", "warning")
 
 
 def test_tags_and_fields_of_other_programs_are_not_warned_about(

@@ -133,21 +133,19 @@ class Chart(Content, frozen=True, eq=False, omit_defaults=True, dict=True):
     pages: tuple[Page, ...] = ()
     start: str = ""  # the id of the page that a run begins on
 
-    def page(self, name: str) -> Page | None:
-        """The page of that name, or of that id; spelling aside as a last try."""
-        for kind, wanted in (("name", name), ("id", name), ("fold", fold(name))):
-            if (found := self._index.get((kind, wanted))) is not None:
-                return found
-        return None
+    def named(self, name: str) -> list[Page]:
+        """The pages of that name, or of that id; spelling aside as a last try."""
+        keys = ("name", name), ("id", name), ("fold", fold(name))
+        return next((self._index[key] for key in keys if key in self._index), [])
 
     @cached_property
-    def _index(self) -> dict[tuple[str, str], Page]:
-        found: dict[tuple[str, str], Page] = {}
+    def _index(self) -> dict[tuple[str, str], list[Page]]:
+        found: dict[tuple[str, str], list[Page]] = {}
         for page in self.pages:
-            found.setdefault(("id", page.id), page)
+            found.setdefault(("id", page.id), []).append(page)
             if page.name:
-                found.setdefault(("name", page.name), page)
-                found.setdefault(("fold", fold(page.name)), page)
+                found.setdefault(("name", page.name), []).append(page)
+                found.setdefault(("fold", fold(page.name)), []).append(page)
         return found
 
     @cached_property
@@ -156,16 +154,17 @@ class Chart(Content, frozen=True, eq=False, omit_defaults=True, dict=True):
 
     @property
     def first(self) -> Page | None:
-        return self._index.get(("id", self.start)) or next(iter(self.pages), None)
+        return next(iter(self._index.get(("id", self.start), self.pages)), None)
 
     def called(self, step: Step) -> Page | None:
-        """The page that a subprocess names in its field `page`, `chart` or `file`, or its text."""
-        if step.shape != "subprocess":
-            return None
-        for name in (*map(step.field, ("page", "chart", "file")), step.text.strip()):
-            if name and (found := self.page(name.strip())) is not None:
-                return found
-        return None
+        """The page that a subprocess runs."""
+        return next(iter(self.pages_called(step)), None)
+
+    def pages_called(self, step: Step) -> list[Page]:
+        """What a subprocess names in its field `page`, `chart` or `file`, or its text."""
+        said = (*map(step.field, ("page", "chart", "file")), step.text.strip())
+        names = (name.strip() for name in said if name and step.shape == "subprocess")
+        return next(filter(None, map(self.named, names)), [])
 
 
 class Map:

@@ -122,10 +122,7 @@ def _parse(text: str, path: str) -> tuple[Chart, list[Problem]]:
 def _first(chart: Chart, name: str, path: str) -> Page | None:
     """The page that is meant: the one of that name, else the only one that no other page runs."""
     if name:
-        found = chart.page(name)
-        if found is None:
-            raise NotFound(f"{path}: no page named {name}{_pages(chart)}")
-        return found
+        return _one_of(chart, name, chart.named(name), f"{path}: ")
     drawn = [page for page in chart.pages if page.steps]
     if len(drawn) == 1 or not drawn:
         return next(iter(drawn or chart.pages), None)
@@ -133,6 +130,15 @@ def _first(chart: Chart, name: str, path: str) -> Page | None:
     called = {other.id for page, other in pairs if other is not None and other is not page}
     free = [page for page in drawn if page.id not in called]
     return free[0] if len(free) == 1 else None
+
+
+def _one_of(chart: Chart, name: str, found: list[Page], where: str = "") -> Page:
+    """The page of a name; one that several have is the name of none."""
+    if len(found) != 1:
+        which = f"{len(found)} pages are" if found else "no page"
+        ids = f" with the ids {', '.join(page.id for page in found)}; say which" if found else ""
+        raise NotFound(f"{where}{which} named {name}{ids or _pages(chart)}")
+    return found[0]
 
 
 def _pages(chart: Chart) -> str:
@@ -149,6 +155,7 @@ def no_page(chart: Chart, path: str) -> NotFound:
 
 
 CLOSE, CLOSEST = 0.66, 0.75  # alike enough to be mentioned, and to be a slip at all
+_MEANT = frozenset(map(fold, FIELDS))
 _OTHER_FIELDS = ("notes", "comments", "text", "title", "tags", "label", "shape", "lane", "image")
 """Fields that mean nothing here, and are no slips either."""
 
@@ -205,22 +212,34 @@ class _Parts:
         """The whole chart, and the files of the pages that stand in others."""
         pages: list[Page] = []
         for page, chart, path, prefix in self._waiting:  # grows on the way
-            steps = [self._resolve(step, page, chart, path, prefix) for step in page.steps]
+            steps = (self._drop_doubles(step, page) for step in page.steps)
+            steps = (self._resolve(step, page, chart, path, prefix) for step in steps)
             pages.append(replace(page, steps=tuple(steps)))
         return replace(self.chart, pages=tuple(pages)), self.files
+
+    def _drop_doubles(self, step: Step, page: Page) -> Step:
+        """The step with each data field once: of several spellings, a journal keeps no order."""
+        data = {name: value for name, value in step.metadata.items() if value.strip()}
+        doubles = [n for n, value in data.items() if fold(n) in _MEANT and step.field(n) != value]
+        for name in doubles:
+            message = f"{named(step)} has {name!r} as well as another spelling of it; that one counts"
+            found = Problem("field-twice", "warning", message, (step.id,), step.line, page.name)
+            self.problems.append(found)
+        kept = {name: value for name, value in data.items() if name not in doubles}
+        return replace(step, metadata=kept) if doubles else step
 
     def _resolve(self, step: Step, page: Page, chart: Chart, path: str, prefix: str) -> Step:
         """The step, and if it runs a page, with that page's id as it is in the whole chart."""
         if step.shape != "subprocess":
             return step
-        called = chart.called(step)
-        if called is not None:
-            return _call(step, prefix + called.id) if prefix else step
         try:
+            if found := chart.pages_called(step):
+                called = _one_of(chart, found[0].name, found)
+                return _call(step, prefix + called.id) if prefix else step
             if reference := _reference(step):
                 return _call(step, self._begin(reference, path))
             if unknown := next(filter(None, map(step.field, _REFERENCES)), ""):
-                raise NotFound(f"no page named {unknown.strip()}{_pages(chart)}")
+                _one_of(chart, unknown.strip(), [])
         except QuandaryError as error:
             message = f"{named(step)} cannot be run: {error}"
             problem = Problem("subprocess-file", "error", message, (step.id,), step.line, page.name)
