@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from quandary.errors import QuandaryError
 from quandary.flows.walk import start, walk
@@ -325,6 +326,20 @@ def test_a_step_that_names_a_page_runs_it() -> None:
     assert [step["page"] for step in trip.steps] == ["m", "i", "i", "i", "i", "m", "m"]
     assert trip.result is not None
     assert trip.result["path"] == ["a", "p", "a", "b", "q", "a", "b", "e"]
+
+
+def test_a_chart_inside_hands_on_what_its_last_step_did() -> None:
+    """Unless a way is chosen behind it: then it is that."""
+    said: dict[str, object] = {
+        "Sp@1/chart+i+Sb@1/run": {"completed": True, "comments": "marked"},
+        "Sq@1/run": {"answer": "yes"},
+    }
+    drawn = nested()
+    end = task("e", "{{steps.Proofread.output}}, {{steps.q.output}}")
+    main = replace(drawn.pages[0], steps=(*drawn.pages[0].steps[:3], end))
+    trip = ScriptedWalk(walk(replace(drawn, pages=(main, drawn.pages[1])), cli="X"), said)
+    assert trip.calls["Se@1/run"].prompt.startswith("marked, yes\n")
+    assert "notes" not in (trip.result or {})
 
 
 def test_what_fails_inside_fails_the_whole() -> None:

@@ -516,16 +516,16 @@ class Walk:
         if called is not None:
             if depth >= DEEPEST:
                 raise _End("failed", f"“{plan.name}”: charts are nested more than {DEEPEST} deep")
-            inner = keys.within(f"{prefix}{keys.visit(step.id, number, 'chart')}", called.id)
-            yield from self._page(called, inner, depth + 1)
+            inner, before = keys.visit(step.id, number, "chart"), len(self.steps)
+            yield from self._page(called, keys.within(f"{prefix}{inner}", called.id), depth + 1)
             if not plan.routes:
+                for last in self.steps[before:][-1:]:  # what that handed on is its own output
+                    self._hand_on(ways, step, last["output"])
                 return ""
         visit = Visit(self, plan, self._fill_plan(ways, step, plan), prefix, number)
         ended = yield from visit.flow()
         self.steps.append(visit.record())
-        if ended.output is not None:
-            self.outputs[ways.page.id, step.id] = (len(self.steps), ended.output)
-            self.named_outputs |= dict.fromkeys(map(fold, step.names), ended.output)
+        self._hand_on(ways, step, ended.output)
         if ended.used_up:
             raise _End("stopped", ended.why, used_up="budget")
         if ended.stopped:
@@ -537,6 +537,12 @@ class Walk:
                 raise _End("failed", why, retry=visit.first)
             self.notes.append(Note("exhausted", why, self.terms.item.id))
         return plan.routes[visit.plan.routes.index(ended.route)] if ended.route else ""
+
+    def _hand_on(self, ways: Map, step: Step, output: str | None) -> None:
+        """Keep what a step produced, for slots in the tasks behind it."""
+        if output is not None:
+            self.outputs[ways.page.id, step.id] = (len(self.steps), output)
+            self.named_outputs |= dict.fromkeys(map(fold, step.names), output)
 
     def _fill_plan(self, ways: Map, step: Step, plan: Planned) -> Planned:
         """What is done at a step, with every slot filled that an agent or a person would see."""
