@@ -508,6 +508,53 @@ def test_a_slot_for_a_step_that_nobody_drew_is_refused_before_a_person(
     assert outing.walk("--dry-run")["errors"] == []
 
 
+@pytest.mark.parametrize(
+    ("shape", "label", "said"),
+    [
+        ({"text": "Decide on [topic] now"}, "Home", "[topic]"),
+        ({"text": "Decide on {topic} now"}, "Home", "{topic}"),
+        ({"text": "Decide. TODO: on what"}, "Home", "TODO"),
+        ({"text": "Decide", "name": "The [topic]"}, "Home", "[topic]"),
+        ({"text": "Decide"}, "To_[topic]", "[topic]"),
+    ],
+)
+def test_what_was_left_to_fill_in_is_refused_before_a_person(
+    outing: WalkProject, shape: dict[str, str], label: str, said: str
+) -> None:
+    """Before anything is spent; an agent may be meant to see it, and backticks make it inert."""
+    lines = f"0>1 1>2:{label} 1>3:Stay"
+    onward = {"0": "Prepare", "2": "Pay", "3": "Rest"}
+    outing.draw(lucid({**onward, "1": {**shape, "tags": "HUMAN"}}, lines))
+    ended = outing.call("walk", "c.csv", "--via", "relay")
+    assert (ended.status, outing.calls) == (1, [])
+    assert f"still says {said}; fill it in" in ended.err
+    outing.draw(lucid({**onward, "1": shape}, lines))
+    assert outing.walk("--dry-run")["errors"] == []
+    outing.draw(lucid({"1": {"text": f"Read `{said}`", "tags": "HUMAN"}}, ""))
+    assert outing.walk("--dry-run")["errors"] == []
+
+
+def test_an_item_that_was_left_to_fill_in_is_refused_before_a_person(outing: WalkProject) -> None:
+    """A person who is asked reads its title and context."""
+    item = ("--item", "1||Ann|About [topic].")
+    outing.draw(lucid({"1": "Write", "2": {"text": "Approve", "tags": "HUMAN"}}, "1>2"))
+    ended = outing.call("walk", "c.csv", "--via", "relay", *item)
+    assert (ended.status, outing.calls) == (1, [])
+    assert "item 1 still says [topic]" in ended.err
+    outing.draw(lucid({"1": "Write"}, ""))
+    assert outing.walk("--dry-run", *item)["errors"] == []
+
+
+def test_a_tree_with_something_to_fill_in_is_walked_for_no_person(outing: WalkProject) -> None:
+    """As it is asked of none."""
+    level = "- [AAA] One\n  d\n- [BBB] Two\n  d\n"
+    text = f"### ¶ASK_X\nShape: free\nQuestion: Release [version] today?\n## Decision: X\n{level}"
+    outing.draw(text, "t.md")
+    ended = outing.call("walk", "t.md", "--cli", "HUMAN", "--via", "relay")
+    assert ended.status == 1
+    assert "still says [version]" in ended.err
+
+
 def test_a_slot_of_the_item_is_refused_without_an_item(outing: WalkProject) -> None:
     """Nobody is sent to do something to nothing; of an item that lacks one thing, it is told."""
     outing.draw(lucid({"1": {"text": "Send it to {{title}}. {{context}}"}}, ""))

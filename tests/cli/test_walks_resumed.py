@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -13,6 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from program import PROGRAM, at_terminal, environment
+from quandary.cli import console
+from quandary.desk import reply as desk
+from quandary.desk.authority import Caller
+from quandary.journal import runs
 from quandary.journal.entries import Called
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
@@ -22,6 +27,13 @@ from walk_projects import DONE, WalkProject, lucid
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+
+def logs_of(outing: WalkProject) -> tuple[dict[str, Any], str]:
+    """The short log and the long one of the only run."""
+    (short,) = outing.folder.glob(".quandary/logs/*.json")
+    (long,) = outing.folder.glob(".quandary/logs/*.log")
+    return json.loads(short.read_text(encoding="utf-8")), long.read_text(encoding="utf-8")
 
 
 def ship(first: str = "Write the page", last: str = "Print it") -> str:
@@ -49,6 +61,59 @@ def outing(
 
 
 # -- people ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["reply", "elsewhere", "page"])
+@pytest.mark.parametrize(("said", "status"), [("Done", "done"), ("Cannot be done", "failed")])
+def test_a_reply_that_ends_a_walk_is_in_its_logs(
+    outing: WalkProject, tmp_path_factory: pytest.TempPathFactory, way: str, said: str, status: str
+) -> None:
+    """Through whichever door, and wherever that is called: the logs are those of its project."""
+    signed = {"text": "Sign it", "tags": "HUMAN", "retries": "0"}
+    outing.draw(lucid({"1": {"text": "Write it", "tags": "NoValidation"}, "2": signed}, "1>2"))
+    run = outing.walk()["run"]
+    assert (logs_of(outing)[0]["status"], len(logs_of(outing)[0]["steps"])) == ("waiting", 1)
+    if way == "elsewhere":
+        os.chdir(tmp_path_factory.mktemp("elsewhere"))
+    if way == "page":
+        store = console.open_journal(None, existing=True)
+        meant = desk.read_reply({}, desk.require_waiting(runs.look(store, run)), said, "S2@1/run")
+        desk.record_reply(store, Caller("person", "web"), run, meant)
+    else:
+        outing.call("reply", run, said)
+    short, long = logs_of(outing)
+    assert (short["status"], [step["name"] for step in short["steps"]]) == (
+        status,
+        ["Write it", "Sign it"],
+    )
+    assert f"ended, {'completed' if status == 'done' else 'failed'}" in long
+
+
+def test_an_answer_at_the_terminal_that_ends_a_walk_is_in_its_logs(outing: WalkProject) -> None:
+    """Also where no agent comes after it."""
+    outing.draw(lucid({"1": {"text": "Sign it", "tags": "HUMAN"}}, ""))
+    assert at_terminal("walk", "c.csv", typed="1\n", env={"TERM": "dumb"}).status == 0
+    assert logs_of(outing)[0]["status"] == "done"
+
+
+def test_a_log_that_cannot_be_written_stops_no_reply(outing: WalkProject) -> None:
+    """What was recorded stays so, and what is wrong with the logs is said."""
+    outing.draw(lucid({"1": {"text": "Sign it", "tags": "HUMAN"}}, ""))
+    run = outing.walk()["run"]
+    outing.settings("log_dir = 5\n")
+    ended = outing.call("reply", run, "Done")
+    assert (ended.status, json.loads(ended.out)["status"]) == (0, "done")
+    assert f"the logs of run {run} are not written" in ended.err
+
+
+def test_no_advice_offers_a_choice_at_a_step(outing: WalkProject) -> None:
+    """Its choices are all that there are: words beside them settle nothing."""
+    outing.draw(lucid({"1": {"text": "Sign it", "tags": "HUMAN"}}, ""))
+    run = outing.walk()["run"]
+    ended = outing.call("advise", run, "Bob pays.", "--option", "A: Let Bob sign")
+    assert ended.status == 2
+    assert "--option A: Let Bob sign cannot be chosen here; write A?" in ended.err
+    assert outing.call("advise", run, "Bob pays.", "--option", "A? Show the letter").status == 0
 
 
 def test_a_person_is_asked_in_the_same_run_and_the_run_goes_on(outing: WalkProject) -> None:

@@ -377,7 +377,7 @@ def test_a_slip_in_a_tag_or_field_is_warned_about_with_the_nearest_name(
 def test_of_two_spellings_of_a_field_the_first_counts() -> None:
     """The other is left out with a warning: the journal does not know which came first."""
     data = {"retries": "2", "Retries": "5", "Prompt": " ", "prompt": "Do it", "x": "1", "X": "2"}
-    put("a.mmd", f'flowchart TD\nA[Task]\n%% quandary: {json.dumps({"step": "A", **data})}')
+    put("a.mmd", f"flowchart TD\nA[Task]\n%% quandary: {json.dumps({'step': 'A', **data})}")
     loaded = charts.read("a.mmd")
     (step,), (problem,) = loaded.chart.pages[0].steps, loaded.problems
     assert "Retries" not in step.metadata

@@ -46,7 +46,14 @@ def open_journal(where: str | None, *, existing: bool = False, notify: bool = Tr
         complain(store.missing)
     if notify:
         notices.watch_store(store)
+    desk.log_walks(store, _write_logs)
     return store
+
+
+def _write_logs(store: Store, run: str) -> None:
+    from quandary.reports import logs  # noqa: PLC0415 - only of walks
+
+    logs.write_anew(store, run, tell)
 
 
 def open_run(where: str | None, name: str) -> tuple[Store, str]:

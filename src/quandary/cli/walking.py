@@ -25,7 +25,7 @@ from quandary.cli import complain, console, is_terminal, put, tell, write_to
 from quandary.cli.asking import Way, asking_options, begin_run, item_options
 from quandary.cli.program import store_option
 from quandary.desk import plans
-from quandary.desk.reply import arguments_of, play_script
+from quandary.desk.reply import arguments_of, log_walks, play_script
 from quandary.desk.state import encode_state, end_what_expired, hand_over
 from quandary.errors import QuandaryError, Rejected
 from quandary.fleet import ANY, THROUGH, Fleet, not_shared
@@ -243,6 +243,8 @@ class Session:
         self.unplayed: dict[str, list[Any]] = {}
         self.left: dict[str, bool] = {}  # whether what came last to a run was no answer
         watching = watcher(store, agents.settings, items)
+        self.logs = watching.logs
+        log_walks(store, lambda *_: None)  # they are written by what watches
         self.driver = Driver(store, agents.catalogue, around, watching, self._from_script)
 
     def _from_script(self, state: State) -> State | None:
@@ -294,6 +296,8 @@ class Session:
                 break
             if state.calls:
                 (state,) = self.go([partial(self.driver.drive, state.run)], 1)
+        self.logs.note(state.run)
+        self.logs.finish()
         return state
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -32,6 +33,19 @@ if TYPE_CHECKING:
 
 LARGEST_REFERENCE = 256 * 1024
 RESUMED = "resumed"  # the kind of the note that says who had a run resumed
+_log_writers: WeakKeyDictionary[Store, Callable[[Store, str], object]] = WeakKeyDictionary()
+
+
+def log_walks(store: Store, write: Callable[[Store, str], object]) -> None:
+    """From now on have the logs of a walk written whenever somebody here has moved it."""
+    _log_writers[store] = write
+
+
+def _log(store: Store, state: State) -> State:
+    """A state, of which the logs know too if it is that of a walk."""
+    if state.flow == "walk" and (write := _log_writers.get(store)) is not None:
+        write(store, state.run)
+    return state
 
 
 def read_text(text: str, question: Question, mode: str) -> Reading:
@@ -152,7 +166,7 @@ def record_reply(
     how: dict[str, Any] = {**caller.source, "token": token, "request": sent}
     try:
         state = runs.advance(store, run, meant, to=to, **how, deeds=actions(store, name))
-        return finish(store, caller, state)
+        return _log(store, finish(store, caller, state))
     except AlreadyAnswered:
         if token:
             before = repeat(store, caller, name, token, sent)
@@ -220,8 +234,12 @@ def advise(
     codes = (choice.code for choice in (*question.options, *question.above))
     taken = {extra.letter for extra in question.extras}
     taken |= {code.rpartition("/")[2].lstrip("<").upper() for code in codes}
+    is_step = ask.assignment is not None and ask.assignment.role != "stop"
     for offer in offers:
         require_filled(offer.text, f"option {offer.letter}")
+        if not offer.shows and (is_step or state.flow == "gate"):  # whose choices are all there are
+            remedy = f"write {offer.letter}? for something that is only looked at"
+            raise QuandaryError(f"--option {offer.shown} cannot be chosen here; {remedy}")
         if offer.letter in taken:
             free = ", ".join([letter for letter in LETTERS if letter not in taken][:3])
             raise QuandaryError(f"--option {offer.letter} is taken already; free are {free} …")
@@ -242,8 +260,8 @@ def amend(
     """Change an answer. The old one is kept, and everything after it is asked again."""
     require_may(caller, "amend")
     require_reason(why)
-    do = actions(store, run)
-    return runs.amend(store, run, changed, key=key, why=why, seen=seen, **caller.source, deeds=do)
+    said = {"key": key, "why": why, "seen": seen, **caller.source}
+    return _log(store, runs.amend(store, run, changed, **said, deeds=actions(store, run)))
 
 
 def require_reason(why: str) -> None:
@@ -264,14 +282,14 @@ def snooze(store: Store, caller: Caller, run: str, until: datetime, to: str | No
 def undo(store: Store, caller: Caller, run: str, key: str | None = None) -> State:
     """Take back the last answer, or refuse; whoever may change answers may do that."""
     require_may(caller, "amend")
-    return runs.undo(store, run, key=key, **caller.source)
+    return _log(store, runs.undo(store, run, key=key, **caller.source))
 
 
 def withdraw(store: Store, caller: Caller, run: str, why: str) -> State:
     """End a run that nobody needs any more."""
     require_may(caller, "withdraw")
     require_reason(why)
-    return runs.withdraw(store, run, why, **caller.source)
+    return _log(store, runs.withdraw(store, run, why, **caller.source))
 
 
 def finish(store: Store, caller: Caller, state: State) -> State:

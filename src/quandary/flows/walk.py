@@ -43,6 +43,7 @@ TIMEOUT = 600.0
 MAX_VISITS = 25
 MOST_RETRIES = 1000
 MOST_VOTES = 25
+_SLOT = r"\{\{[^{}]*\}\}"
 _YES, _NO = frozenset({"true", "yes", "1", "on"}), frozenset({"false", "no", "0", "off"})
 
 Exhausted = Literal["fail", "continue"]
@@ -340,17 +341,22 @@ def values_of(item: Item) -> dict[str, str]:
 
 
 def unfilled(chart: Chart, steps: Iterable[Planned], items: Sequence[Item]) -> list[list[str]]:
-    """Slots that nothing fills: what is said of them, and what is refused. Double braces mean
+    """Slots that nothing fills: what is said of them, and what is refused. Braces and brackets mean
     something in many languages, so an agent may be meant to see them. A person is not, and of
     nothing in particular nobody is told anything.
     """
     wanting: dict[str, tuple[str, bool]] = {}
+    shown: dict[str, list[str]] = {}  # what people see of each step, and of each item
     told: list[list[str]] = [[], []]
     ways = {page.id: Map(page, chart) for page in chart.pages}
     for step in steps:
         in_person = bool(step.votes) or any(map(is_human, step.agents))  # who breaks a tie is one
         ahead = (*step.targets, chart.name) if in_person else ()
         seen = "\n".join((step.name, step.prompt, step.validate_prompt, *step.routes, *ahead))
+        if in_person:
+            checked = step.validate_prompt if any(map(is_human, step.judges)) else ""
+            whole = [name for name in (step.name, *ahead) if not name.endswith("…")]
+            shown[f"“{step.name}”"] = [*whole, step.prompt, checked, *step.routes]
         fields, outputs = wording.slots(seen) if "{{" in seen else ((), ())
         for field in fields:
             if field not in wanting or in_person:
@@ -367,6 +373,13 @@ def unfilled(chart: Chart, steps: Iterable[Planned], items: Sequence[Item]) -> l
             end = "its place would be empty" if empty else "it would stay as it is"
             end = f"{end}; give it with --set {field}=…, or with the item" if refused else end
             told[refused].append(f"“{name}” uses {slot}, a field that {which}; {end}")
+    for item in items if shown else ():
+        shown[f"item {item.id}"] = [item.label, item.title, item.context]
+    for where, texts in shown.items():
+        words = (wording.find_unfilled(re.sub(_SLOT, " ", text)) for text in texts)
+        if left := next(filter(None, words), ""):
+            remedy = "fill it in, make it a {{slot}}, or write it in backticks"
+            told[1].append(f"{where} still says {left}; {remedy}")
     return told
 
 

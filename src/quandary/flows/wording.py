@@ -127,9 +127,9 @@ def require_filled(text: str, where: str, title: str = "") -> None:
     """Refuse text that was never filled in, `{topic}`, `[topic]`, TODO, TBD, but for a title
     that was let through when its run began.
     """
-    found = _unfilled(text)
-    if found and title and _unfilled(title):
-        found = _unfilled(text.replace(title, " "))
+    found = find_unfilled(text)
+    if found and title and find_unfilled(title):
+        found = find_unfilled(text.replace(title, " "))
     if found:
         hint = "fill it in before asking, or write it in backticks"
         raise ContextRequired(f"{where} still says {found}; {hint}")
@@ -145,7 +145,7 @@ def may_be_unfilled(text: str) -> bool:
     return any(mark in text for mark in ("{", "[", "TODO", "TBD"))
 
 
-def _unfilled(text: str) -> str:
+def find_unfilled(text: str) -> str:
     """The first part of a text that somebody was to fill in; nothing where there is none."""
     if not may_be_unfilled(text):
         return ""

@@ -20,9 +20,11 @@ import msgspec
 from quandary import reports as words
 from quandary.errors import QuandaryError
 from quandary.journal.entries import Answered, AnyBody, Asked, Began, Called, Ended, Noted, Returned
+from quandary.journal.runs import arguments_of
 from quandary.model import keys
 from quandary.model.text import count, one_line
 from quandary.reports.retelling import Teller
+from quandary.settings import project_of, read_settings
 from quandary.settings.files import is_inside
 
 if TYPE_CHECKING:
@@ -121,6 +123,21 @@ class Logs:
                     self._broken = True
                     why = f"{type(error).__name__}: {error}"
                     self.tell(f"no more logs are written ({why}); the runs continue")
+
+
+def write_anew(store: Store, run: str, tell: Callable[[str], None]) -> None:
+    """Write the logs of a run that somebody moved, as the settings of its own project say."""
+    try:
+        row, began = store.require_run(run), arguments_of(store, run)
+        folder = str(began.get("workdir") or row.project)
+        folder = folder if project_of(folder) == row.project else row.project
+        # Others can write into a shared store, and workers of a fleet write no logs.
+        foreign = "://" in store.address and row.project != project_of(os.curdir)
+        if os.path.isdir(folder) and not (foreign or began.get("fleet")):
+            settings = read_settings(folder)
+            Logs(store, settings._replace(root=settings.root or folder), tell).write(run)
+    except Exception as error:  # noqa: BLE001 - what moved the run is recorded, whatever comes now
+        tell(f"the logs of run {run} are not written ({type(error).__name__}: {error})")
 
 
 def folder_of(settings: Settings) -> str:

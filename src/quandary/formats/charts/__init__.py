@@ -222,7 +222,9 @@ class _Parts:
         data = {name: value for name, value in step.metadata.items() if value.strip()}
         doubles = [n for n, value in data.items() if fold(n) in _MEANT and step.field(n) != value]
         for name in doubles:
-            message = f"{named(step)} has {name!r} as well as another spelling of it; that one counts"
+            message = (
+                f"{named(step)} has {name!r} as well as another spelling of it; that one counts"
+            )
             found = Problem("field-twice", "warning", message, (step.id,), step.line, page.name)
             self.problems.append(found)
         kept = {name: value for name, value in data.items() if name not in doubles}
