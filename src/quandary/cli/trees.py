@@ -148,7 +148,8 @@ def check_command(
             yield path, text
 
     by_all_cores = len(files.paths) >= MANY_PARTS * PART
-    examined = _share(texts(), fenced) if by_all_cores else _examine(texts(), fenced)
+    here = (rulebook.examine(path, parse(text), fenced=fenced) for path, text in texts())
+    examined = _share(texts(), fenced) if by_all_cores else here
     checked = rulebook.compare(list(examined), rules)
     checked += _examine_charts(drawn, rules, files) if drawn else ()
     reports: dict[str, Callable[[Sequence[Checked]], str | bytes]] = {
@@ -164,10 +165,6 @@ def check_command(
     if files.failed:
         return 2
     return 1 if "error" in found or (strict and found) else 0
-
-
-def _examine(texts: Iterable[tuple[str, str]], fenced: bool) -> Iterator[Checked]:
-    return (rulebook.examine(path, parse(text), fenced=fenced) for path, text in texts)
 
 
 def _examine_charts(drawn: dict[str, str], rules: set[str], files: Files) -> Iterator[Checked]:

@@ -244,7 +244,7 @@ class Session:
         self.left: dict[str, bool] = {}  # whether what came last to a run was no answer
         watching = watcher(store, agents.settings, items)
         self.logs = watching.logs
-        log_walks(store, lambda *_: None)  # they are written by what watches
+        log_walks(store, lambda *_: None)  # these are written here
         self.driver = Driver(store, agents.catalogue, around, watching, self._from_script)
 
     def _from_script(self, state: State) -> State | None:

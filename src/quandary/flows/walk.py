@@ -473,7 +473,6 @@ class Walk:
         self.chooser = Chooser(terms.context, terms.limits)
         self.notes: list[Note] = []
         self.maps: dict[str, Map] = {}
-        self.plans: dict[tuple[str, str], Planned] = {}
         self.outputs: dict[tuple[str, str], tuple[int, str]] = {}  # by page and id, and when
         self.named_outputs: dict[str, str] = {}  # by name, for pages without such a step
 
@@ -513,9 +512,7 @@ class Walk:
             if self.visits[place] > (most := defaults.max_visits):
                 why = f"“{step.name}” was visited more than {most} times (max_visits)"
                 raise _End("failed", why, used_up="visits")
-            if place not in self.plans:
-                self.plans[place] = plan_step(ways, step, defaults, self.terms.codenames)
-            plan, label = self.plans[place], ""
+            plan, label = plan_step(ways, step, defaults, self.terms.codenames), ""
             if plan.kind not in QUIET:
                 label = yield from self._step(ways, step, plan, prefix, depth)
             taken = (way for way in ways.ways(step) if way.label == label)

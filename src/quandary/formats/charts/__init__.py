@@ -134,11 +134,12 @@ def _first(chart: Chart, name: str, path: str) -> Page | None:
 
 def _one_of(chart: Chart, name: str, found: list[Page], where: str = "") -> Page:
     """The page of a name; one that several have is the name of none."""
-    if len(found) != 1:
-        which = f"{len(found)} pages are" if found else "no page"
-        ids = f" with the ids {', '.join(page.id for page in found)}; say which" if found else ""
-        raise NotFound(f"{where}{which} named {name}{ids or _pages(chart)}")
-    return found[0]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise NotFound(f"{where}no page named {name}{_pages(chart)}")
+    ids = ", ".join(page.id for page in found)
+    raise NotFound(f"{where}{len(found)} pages are named {name} with the ids {ids}; say which")
 
 
 def _pages(chart: Chart) -> str:
