@@ -261,7 +261,7 @@ class Interpreter:
         return Meaning("pick", found, WHOLE if place.explicit else DESCRIPTION)
 
     def _count(self, core: Words, number: int | None, placed: Words) -> Meaning:
-        """A number that is a place, unless labels have it or are numbers; else a label's, or a slip."""
+        """A number that is a place, unless a label has it, or labels are numbers; else a slip."""
         valued = any(len(e) == 1 and cardinal(e[0]) is not None for e in self.labels.values())
         found = [c for c in self.lexicon.find_in_labels((str(number),)) if c in self.real]
         if placed:
