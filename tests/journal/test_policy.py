@@ -497,6 +497,23 @@ def test_whatever_a_person_has_not_seen_is_asked(store: SqliteStore, changed: st
     assert [note.kind for note in state.notes] == ["changed"]
 
 
+def test_an_extra_that_decides_is_part_of_what_a_preference_is_bound_to(store: SqliteStore) -> None:
+    """`A: …` is a choice; `A? …` only shows something, and what fills a slot may differ."""
+    prefer(store, "level", "never-ask")
+    bind(store, extras=[{"letter": "A", "text": "Ask {team}"}], values={"team": "ops"})
+    again: dict[str, Any] = {
+        "extras": [{"letter": "A", "text": "Ask {team}"}],
+        "values": {"team": "sre"},
+    }
+    assert ask_tree(store, **again).status == "done"
+    assert ask_tree(store).notes[0].kind == "changed"
+    bind(store)
+    shows = [{"letter": "A", "text": "Show it", "shows": True}]
+    assert ask_tree(store, extras=shows).status == "done"
+    state = ask_tree(store, extras=[{"letter": "A", "text": "Send it to the mirror"}])
+    assert (state.status, state.notes[0].kind) == ("waiting", "changed")
+
+
 @pytest.mark.parametrize(
     "who",
     [

@@ -489,9 +489,9 @@ class Decider(Asking[Level]):
         walks = (decision.walk() for decision in self.terms.tree.decisions)
         return [any("{" in f"{o.label}{o.description}" for _, o in walk) for walk in walks]
 
-    def _extras(self, item: Item) -> tuple[Extra, ...]:
+    def _extras(self, item: Item, fill: Fill = wording.fill) -> tuple[Extra, ...]:
         known = known_of(item, self.terms.values)
-        return tuple(replace(e, text=wording.fill(e.text, known)) for e in self.extras)
+        return tuple(replace(e, text=fill(e.text, known)) for e in self.extras)
 
     def result(self) -> dict[str, Any]:
         """A path for every item and decision, with what was said beside it."""
@@ -521,7 +521,9 @@ class Decider(Asking[Level]):
         decision = tree.decisions[place.root].name if self._several else ""
         text, template, templates = crumbs + said + self.root_text(item, place.root), "", shown[:0]
         if any(choice.recommended for choice in shown):  # only then can a preference decide it
-            template = crumbs + self._word(item, place.root, wording.fill_content)
+            extras = self._extras(item, wording.fill_content)
+            choices = "".join(f"\n{extra.shown}" for extra in extras if not extra.shows)
+            template = crumbs + self._word(item, place.root, wording.fill_content) + choices
             templates = self._bind_options(place) if self._slotted[place.root] else ()
         return Question(
             key=self.new_key(self._key(item, place.root, place.path)),
