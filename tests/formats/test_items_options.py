@@ -65,6 +65,7 @@ def test_a_byte_order_mark_is_no_matter() -> None:
         ([entry(" ")], "o.json: entry 1: its key is missing"),
         ([entry("a\nb")], "entry 1 (a b): its key cannot be typed"),
         ([entry("…")], "entry 1 (…): its key cannot be typed"),
+        ([entry("?")], "entry 1 (?): its key cannot be typed"),
         ([entry("E{n}")], "entry 1 (E{n}): its key cannot be typed"),
         ([{"key": "E1"}], "o.json: entry 1 (E1): its title is missing"),
         ([entry(title=" ")], "o.json: entry 1 (E1): its title is missing"),

@@ -123,7 +123,7 @@ def _flow(terms: Terms) -> Flow:
 
 def _fill(option: Candidate, values: Mapping[str, str], room: Room) -> Candidate:
     said = {}
-    for field in ("title", "scope", "cost", "because"):
+    for field in ("key", "title", "scope", "cost", "because"):
         said[field] = room.take(fill(getattr(option, field), values))
         require_filled(said[field], f"the {field} of {option.key}")
     return replace(option, **said)
