@@ -508,14 +508,35 @@ def test_a_decided_option_can_be_named_from_a_hold() -> None:
     assert [ask.key for ask in asks][2:] == ["D1.hold-2", "D1.1~2", "D1.2~2", "D1.3"]
 
 
-def test_a_hold_during_a_revision() -> None:
-    """What was decided before stands until it is decided anew."""
-    asks, result = drive(split(PLATFORMS), *["INC"] * 5, "REV", "E2", "HLD", "E3", "CUT", "SHP")
+def test_a_hold_during_a_revision_comes_again_before_the_end() -> None:
+    """Whatever was held on the way comes before the final question, however far it led."""
+    asks, result = drive(
+        split(PLATFORMS),
+        *["INC"] * 5,
+        *("REV", "E2"),
+        words("not sure, legal has to look"),
+        *("E4", "HLD", "E5", "DEF", "CUT", "INC", "SHP"),
+    )
     assert [ask.key for ask in asks][6:] == [
-        *("D1.revise", "D1.revise-2", "D1.hold-2", "D1.revise-3", "D1.final~2")
+        *("D1.revise", "D1.revise-2", "D1.hold-2", "D1.revise-4", "D1.hold-4", "D1.revise-5"),
+        *("D1.revise-2~2", "D1.revise-4~2", "D1.final~2"),
     ]
     assert isinstance(result, dict)
-    assert buckets(result) == (["E1", "E2", "E4", "E5"], [], ["E3"])
+    assert buckets(result) == (["E1", "E3", "E4"], ["E5"], ["E2"])
+
+
+def test_a_hold_with_nothing_else_open_shows_the_buckets() -> None:
+    """There is no other option to go on with, and no second Other is made up to fill the place."""
+    ask = asked(split(PLATFORMS), *["INC"] * 4, "HLD")
+    assert codes(ask) == ["CON", "INC", "DEF", "CUT"]
+    assert codes(asked(split(PLATFORMS), *["INC"] * 3, "HLD")) == ["CON", "E5"]
+
+
+def test_a_key_that_was_never_filled_in_is_refused() -> None:
+    """It stands in every question, so a person would see it."""
+    for key in ("[topic]", "TBD", "TODO"):
+        with pytest.raises(ContextRequired, match="the key of"):
+            split([Candidate(key, "Search"), Candidate("E2", "Sort")])
 
 
 def test_a_hold_that_leads_into_a_later_batch() -> None:

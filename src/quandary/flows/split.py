@@ -369,18 +369,19 @@ class _Split:
             self._put(keys, BUCKETS[code])
         return code
 
-    def _chain(self, keys: Sequence[str]) -> Steps[None]:
-        """A question for each. Behind a Hold nothing is asked until the person goes on."""
+    def _chain(self, keys: Sequence[str], part: str = "") -> Steps[None]:
+        """A question for each. Behind a Hold nothing is asked until the person goes on; what is
+        held comes again before the end.
+        """
         waiting = sorted(keys, key=self.place.__getitem__)
         key = waiting[0]
         while waiting:
-            named = yield from self._decide(key, str(self.place[key]))
-            if named:
-                key = named
-                continue
             waiting = [other for other in waiting if other != key]
-            behind = [other for other in waiting if self.place[other] > self.place[key]]
-            key = (behind or waiting or [key])[0]
+            if named := (yield from self._decide(key, f"{part}{self.place[key]}")):
+                waiting, key = sorted([*waiting, key], key=self.place.__getitem__), named
+            else:
+                behind = [other for other in waiting if self.place[other] > self.place[key]]
+                key = (behind or waiting or [key])[0]
 
     def _decide(self, key: str, part: str) -> Steps[str]:
         """Ask about an option; text that names no bucket is a Hold. The key to go on with."""
@@ -416,9 +417,9 @@ class _Split:
             "hold",
             f"hold-{self.place[key]}",
             f"{held} Nothing else is asked until you continue.",
-            (go_on, *map(self._brief, waiting)),
+            (go_on, *(map(self._brief, waiting) if waiting else buckets)),
             label=f"Held: {key}",
-            named=(*buckets, *map(self._brief, others)),
+            named=(*(buckets if waiting else ()), *map(self._brief, others)),
             always=(Note("held", reason, key),),
             item=Item(key),
         )
@@ -475,8 +476,7 @@ class _Split:
                 if code == self._free("REV"):
                     text, every = self.words.assembled(), map(self._brief, self.keys)
                     code = yield from self._ask_name(self._inquiry("revise", "revise", text, every))
-                while code:
-                    code = yield from self._decide(code, f"revise-{self.place[code]}")
+                yield from self._chain([code], "revise-")
             yield from self._make_coherent()
 
     def _ask_final(self) -> Steps[str]:
