@@ -476,6 +476,13 @@ def test_naming_another_option_goes_on_there(named: Say) -> None:
     assert result["held"] is None
 
 
+def test_a_key_that_looks_like_a_number_is_that_option() -> None:
+    """`#1` is the option with that key, wherever it stands in the list."""
+    options = [Candidate(f"#{number}", f"Issue {number}") for number in (5, 4, 3, 2, 1)]
+    ask = asked(split(options), *["INC"] * 5, words("#1"))
+    assert (ask.key, ask.questions[0].item) == ("D1.revise-5", "#1")
+
+
 def test_text_instead_of_a_bucket_is_a_hold() -> None:
     """Its reason is the text, and the result keeps it with the option."""
     flow = split(PLATFORMS)

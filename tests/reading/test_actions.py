@@ -117,6 +117,59 @@ def test_what_follows_a_bucket_is_kept_as_a_remark() -> None:
     assert said == {"cut, too dear": "too dear", "Defer to v2": "Defer to v2", "cut it": None}
 
 
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Include: no", "Cut: no", "Include, no", "Include. No.", "Include: later", "A: no"),
+        *("Include, in v2", "Include: ask me tomorrow", "Cut, scratch that", "Include 🚫"),
+        *("Cut. Same for the rest", "Cut, E2 as well", "Cut. And cut E2", "Include, most of it"),
+        *("Include, as soon as legal signs", "Include, let me check", "Include, leave out the bot"),
+    ],
+)
+def test_what_says_no_or_more_behind_a_bucket_is_no_remark(text: str, mode: Mode) -> None:
+    """Half of such a reply would be lost: it is a Hold."""
+    assert read(text, bucket_question(), mode).kind == "own-words"
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+def test_what_says_no_or_more_behind_the_splits_own_actions_is_no_remark(mode: Mode) -> None:
+    """The last question names the options, and so may a reply to it."""
+    final = ask_after(*["include"] * 5)
+    texts = "|, E2 out|, and drop E2|: no|. No.|: later|; defer E2|, minus E2|, plus E4|, just E1"
+    texts += "|, after legal signs| (no)|: hold|, nah| ✗|, drop Slack"
+    for rest in texts.split("|")[1:]:
+        assert read(f"Ship it{rest}", final, mode).kind == "own-words"
+    thanks = {rest: read(f"Ship it{rest}", final, mode) for rest in (", thanks", ". Great work")}
+    assert [found.codes for found in thanks.values()] == [("SHP",)] * 2
+    assert [found.comment for found in thanks.values()] == [None, "Great work"]
+    held = ask_after("include", "hold")
+    needs = ask_after("cut", "cut", "include", "cut", "cut", E3={"requires": ("E1",)})
+    assert codes(held, mode, "Include: later", "Continue: no") == ["", ""]
+    assert codes(needs, mode, "Keep E1: no", "Cut E3, E1 too") == ["", ""]
+    meta = bucket_question(*(f"E{number}" for number in range(1, 8)))
+    assert codes(meta, mode, "Proceed, no", "Proceed, thanks") == ["", "ALL"]
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "Include: it is cheap",
+            "Include, customers want it",
+            "Cut: too expensive",
+            "Include. Yes",
+        ),
+        *("Cut. Nobody asked for it", "Defer, no time", "Defer - to v2", "Defer, next week"),
+    ],
+)
+def test_why_a_bucket_is_chosen_is_a_remark(text: str, mode: Mode) -> None:
+    """It takes nothing back, and names nothing else."""
+    found = read(text, bucket_question(), mode)
+    assert (found.kind, found.codes[0][0], bool(found.comment)) == ("pick", text[0], True)
+
+
 def test_a_letter_that_is_an_options_key_names_no_bucket() -> None:
     """`B` may be meant to name that option."""
     question = bucket_question("A", "B", "X", "Y", "Z")
@@ -161,8 +214,18 @@ def test_whoever_continues_may_say_with_what(mode: Mode) -> None:
     """By its key, its title or its number, which is no place in what is shown."""
     held = ask_after("include", "hold")
     assert codes(held, mode, "let's continue", "resume", "cut it") == ["CON", "CON", "CUT"]
-    texts = ("continue with E4", "continue with Telegram", "D1.4", "E4")
-    assert codes(held, mode, *texts) == ["E4"] * 4
+    texts = ("continue with E4", "continue with Telegram", "continue with D1.4", "D1.4", "E4")
+    assert codes(held, mode, *texts) == ["E4"] * 5
+
+
+def test_a_number_of_the_split_is_no_place_in_what_is_shown() -> None:
+    """`D1.3` is the third option, also where keys are numbers and the third shown is another."""
+    options = [quandary.Candidate(str(n), f"Thing {n}") for n in range(1, 7)]
+    flow = quandary.split(options)
+    ask = next(flow)
+    for code in ("INC", "HLD"):
+        ask = flow.send(quandary.Reply((quandary.Answer(ask.key, (code,)),)))  # type: ignore[union-attr]
+    assert read("D1.3", ask.questions[0]).codes == ("3",)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("mode", ["strict", "plain"])

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from quandary.model.asks import BACK, MORE, Choice, Question, question_from_options
 from quandary.model.tree import Extra
-from quandary.reading import Mode, fold, read, vetoes, words
+from quandary.reading import Mode, fold, read, words
+from quandary.reading.sentences import vetoes
 
 REPLIES = Path(__file__).parent / "replies.jsonl"
 """Replies, each with what it means; those of the files beside it were written before the rules, by
@@ -1989,3 +1990,68 @@ def test_what_is_ruled_out_is_not_picked(said: tuple[str, Question, str]) -> Non
     """An option that is not wanted is never the one that is read."""
     text, asked, code = said
     assert code not in read(text, asked).codes
+
+
+FIVE = {f"E{at}": f"Title {w}" for at, w in enumerate(("alpha", "beta", "gamma"), 1)}
+INCLUDE = question(*(Choice(code, label) for code, label in FIVE.items()), multi=True)
+PICK = msgspec.structs.replace(INCLUDE, multi=False)
+
+
+@pytest.mark.parametrize("asked", [INCLUDE, PICK], ids=["several", "one"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("E1: include\nE2: cut\nE3: defer\nE4: include", "E1: include, E2: cut", "E1: cut"),
+        *("E1 ✓ E2 ✗", "1: include, 2: cut", "E1: defer, E2: defer", "E1, E2 -> cut", "E1 → cut"),
+        *("E1: in scope, E2: out of scope", "E1: keep, E2: cut", "alpha: drop it", "E1: no"),
+        *("E1: too expensive", "E1: it is too expensive", "E1 - cut", "E1 (cut)", "E1. Cut."),
+        *("E1: include, E2: leave out", "E1:cut E2:keep", "E1: later", "E1: not in scope"),
+    ],
+)
+def test_what_becomes_of_a_named_option_is_no_remark_on_a_choice_of_it(
+    asked: Question, text: str
+) -> None:
+    """`E1: cut` gives a verdict; whoever does so does not choose what they name."""
+    assert read(text, asked).kind == "own-words"
+
+
+@pytest.mark.parametrize(
+    ("text", "comment"),
+    [("E1: it is the cheapest", "it is the cheapest"), ("E1: thanks", None), ("choice: E1", None)],
+)
+def test_how_things_are_is_a_remark_behind_a_colon(text: str, comment: str | None) -> None:
+    """It says why, and no more than that."""
+    found = read(text, PICK)
+    assert (found.codes, found.comment) == (("E1",), comment)
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize("sign", "👎❌✗✘✖🚫⛔☠")
+def test_a_sign_that_says_no_picks_nothing(sign: str, mode: Mode) -> None:
+    """Unlike other punctuation around a name; one of the label itself says nothing more."""
+    for name in ("Deploy now", "DEP"):
+        for text in (f"{name} {sign}", f"{name}{sign}", f"{sign} {name}", f"{name}, {sign}"):
+            assert read(text, DEPLOY, mode).kind != "pick"
+    assert read("Deploy now ✓", DEPLOY, mode).codes == ("DEP",)
+    own = question(Choice("BLK", f"{sign} Block it"), Choice("LET", "Let it be"))
+    assert read(f"{sign} Block it", own, mode).codes == ("BLK",)
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize("text", ["E1-E3", "E1–E3", "E1…E3", "E1..E3", "E1 - E3", "E1 to E3"])
+def test_a_range_of_codes_is_not_its_ends(text: str, mode: Mode) -> None:
+    """E2 is meant too, and nothing that was meant is dropped."""
+    assert read(text, INCLUDE, mode).kind == "own-words"
+    assert read("1-3", INCLUDE).codes == ("E1", "E2", "E3")
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize("code", ["#12", "@db", "+dark", "!important"])
+def test_a_code_that_stands_there_goes_before_its_prefix(code: str, mode: Mode) -> None:
+    """The numbers of issues are plausible keys; what is no code is still a request."""
+    asked = question(Choice(code, "Faster search"), Choice("#18", "Sort"), Choice("E", "Export"))
+    assert read(code, asked, mode).codes == (code,)
+    several = msgspec.structs.replace(asked, multi=True)
+    assert read(f"{code}, #18", several, mode).codes == (code, "#18")
+    assert read("#later", asked, mode).prefix == "tag"
+    assert read("!E", asked, mode).prefix == "force"

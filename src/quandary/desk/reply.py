@@ -179,7 +179,7 @@ def _bar(run: OpenRun, meant: Reply) -> Reply:
     """A reply with what its words cannot mean, where an agent is going to say what they do."""
     if run.state.ask is None or not run.arguments.get("reader"):
         return meant
-    from quandary.reading import vetoes  # noqa: PLC0415 - many replies are exact
+    from quandary.reading.sentences import vetoes  # noqa: PLC0415 - many replies are exact
 
     answers = []
     for answer in meant.answers:

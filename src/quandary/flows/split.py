@@ -243,9 +243,9 @@ class _Split:
 
     def _find_option(self, words: str) -> str:
         """The option that words name by its key or number: `E3`, `3`, `#3`, `D1.3`."""
-        bare = words.strip().strip(".!#").casefold()
-        number = bare.removeprefix(f"d{self.terms.number}.")
-        named = next((key for key in self.keys if key.casefold() == bare), "")
+        typed = words.strip().casefold()
+        number = (bare := typed.strip(".!#")).removeprefix(f"d{self.terms.number}.")
+        named = next((key for key in self.keys if key.casefold() in (typed, bare)), "")
         if not named and number.isdecimal() and 1 <= int(number) <= len(self.keys):
             return self.keys[int(number) - 1]
         return named

@@ -271,13 +271,13 @@ DESCRIPTIONS: dict[Bucket, str] = {
     "defer": "Not now; it is kept for later",
     "cut": "It is dropped for good",
 }
-_DEFERS = "to … | until … | till … | by … | past … | for later | for now | indefinitely"
+_DEFERS = "to … | until … | till … | by … | past … | next … | for later | for now | indefinitely"
 _CUTS = "entirely | completely | for good | permanently | out | from …"
 _WORDINGS = {
     "INC": ("Include in this scope", "Include now"),
     "DEF": tuple(f"Defer {how}" for how in _DEFERS.split(" | ")),
     "CUT": tuple(f"Cut {how}" for how in _CUTS.split(" | ")),
-    HOLD: ("Hold on", "Hold off for now"),
+    HOLD: ("Hold on", "Hold off for now", "Hold, stop the chain"),
     "CON": ("Continue with it", "Resume"),
     "ALL": ("Proceed with the full split", "One by one"),
     "NAR": ("Narrow scope first",),

@@ -28,9 +28,7 @@ _APOSTROPHES = str.maketrans("", "", "'’`´‘")
 _QUESTION_MARKS = str.maketrans("？؟", "??")
 _MONEY = {"$": "dollar", "€": "euro", "£": "pound"}
 _EDGES = r"\A(?:[^\w#$+<=>^|~👎❌]|_)+|(?:[^\w#$+<=>^|~👎❌]|_)+\Z"
-# These are compiled when they are needed, which for most replies is never.
-_BRACKETED = r"\[\s*([^\[\]]+?)\s*\]"
-_ADDED = r"[\w/+,&\s-]{1,200}"
+_ADDED = r"[\w/+,&\s-]{1,200}"  # compiled when it is needed, as those below are
 _PLACE = r"(?<![^\s+,&])#?([1-9]\d?)(?![^\s+,&])"
 _JOINT = (  # what stands behind one of several names
     r"""(?:[ .…!"”»']*(?:\Z|[,;&+\n])| (?=and |plus ))[ "“«']*"""
@@ -70,12 +68,15 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
 
         said = bare.translate(_QUESTION_MARKS)
         found = read_words(said, question, mode) or read_above(bare, question, whole=False) or OWN
+    denied = {*bare} & {*"👎❌✗✘✖✕❎🚫⛔🛑☠🙅"} if found.codes and re.search(r"\w", bare) else ()
+    if any(sign not in c.label for sign in denied for c in question.every if c.code in found.codes):
+        return OWN
     return _doubt_number(bare, question, found) if mode == "plain" and found.codes else found
 
 
 def _doubt_number(bare: str, question: Question, found: Reading) -> Reading:
     """A number that is the place of one option and the name of another picks neither."""
-    known, said = names_of(question), re.findall(r"(?<![\w-])\d+(?![\w-])", bare[:HEAD])
+    known, said = names_of(question), re.findall(r"(?<![\w-])(?<!\d\.)\d+(?![\w-])", bare[:HEAD])
     for at, code in enumerate(question.rows, 1):
         named = known.code(str(at)) or known.exact.get(str(at), ())
         if str(at) in said and named and code not in named:
@@ -96,24 +97,18 @@ def _read_confirmation(bare: str, question: Question) -> Reading:
     return sense if picked and other.kind != "pick" else other
 
 
-def vetoes(question: Question, text: str, code: str) -> str | None:
-    """Why a text cannot mean an option: it rules it out, makes it depend, or asks about it."""
-    from quandary.reading.sentences import Sentences  # noqa: PLC0415 - exact answers need none
-
-    return Sentences(text.translate(_QUESTION_MARKS), question).find_veto(code)
-
-
 def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:
-    """A prefix stands first; `#2` is a number in plain text, and `+` stands before codes."""
+    """A prefix stands first, unless it is a code's; `#2` is a number in plain text."""
+    coded = re.split(r"[\s,;]", bare)[0].casefold() in names_of(question).codes
     head, colon, rest = bare.partition(":")
     if colon and head.rstrip() in {"q", "Q"}:
         return Reading("prefix", prefix="question", argument=rest.strip())
     for mark, prefix in ((mark, _MARKS[mark]) for mark in _MARKS if bare.startswith(mark)):
-        if prefix == "tag" and mode == "plain" and re.match(r"#\s*\d+(?!\w)", bare):
+        if coded or (prefix == "tag" and mode == "plain" and re.match(r"#\s*\d+(?!\w)", bare)):
             return None
         argument = bare[len(mark) :].strip()
         if prefix in {"force", "add"}:
-            argument = re.sub(_BRACKETED, r"\1", argument)
+            argument = re.sub(r"\[\s*([^\[\]]+?)\s*\]", r"\1", argument)
         added = _read_added(argument, question, mode) if prefix == "add" else argument
         # A mark alone is half a thought: the question comes again.
         if added is None or (bare[1:2].isspace() and prefix in {"tag", "reference"}):
@@ -161,9 +156,7 @@ def read_name(bare: str, question: Question, mode: Mode) -> Reading | None:
 
 def _read_keyword(bare: str, question: Question) -> Reading | None:
     """The whole text is another tree's name, as it is or as headings write it, or a keyword."""
-    if not question.keywords or len(bare) > HEAD:
-        return None
-    said = bare.casefold()
+    said = bare[:HEAD].casefold()
     spellings = (said, trim(said), trim(said).lstrip("¶§").removeprefix("ask_"))
     tree = next((tree for one in spellings if (tree := question.keywords.get(one))), None)
     return Reading("tree", matched=tree, tree=tree) if tree else None
@@ -252,8 +245,7 @@ class Names:
         opened = [said, *((*said[:-1], said[-1] + unit) for unit in units)]
         begun = [c for c, _, label in self.names if label[: len(said)] in opened and said != label]
         begun += [c for c, _, label in self.names if label[2:] and said == (label[0] + label[1],)]
-        small = {"the", "a", "an", "i", "go"}  # `go` begins `Go back` and `Go ahead` alike
-        return () if small.issuperset(said) else tuple(begun)
+        return () if {"the", "a", "an", "i", "go"}.issuperset(said) else tuple(begun)  # too small
 
     def find_mistyped(self, text: str) -> Words:
         """The options whose whole label was meant, with a slip or two that is no other word."""
@@ -310,8 +302,7 @@ def _word() -> re.Pattern[str]:
 @lru_cache(maxsize=4096)
 def _spell(word: str) -> str:
     """A word folded, and a number as it is mostly written: `5,000` and `5k` as `5000`."""
-    # Of a letter that is all accent nothing is left.
-    word = fold(word).replace(" ", "") or "?"
+    word = fold(word).replace(" ", "") or "?"  # of a letter that is all accent nothing is left
     if word.isalpha() or word in _MONEY:
         return _MONEY.get(word, word)
     word = word.replace("percent", "%")
@@ -375,5 +366,4 @@ def turns(said: Words, label: Words) -> bool:
     """Whether words say the opposite of a label with a small one of them: `scale up`."""
     from quandary.reading.phrases import OPPOSED  # noqa: PLC0415 - likewise
 
-    left = {*label} - {*said}
-    return any(left & OPPOSED.get(word, frozenset()) for word in {*said} - {*label})
+    return any(({*label} - {*said}) & OPPOSED.get(word, frozenset()) for word in {*said} - {*label})

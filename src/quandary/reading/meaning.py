@@ -157,8 +157,7 @@ class Interpreter:
 
     def _settle(self, fit: Fit | None, said: Words) -> Meaning | None:
         """The options that fit best; none where another time is said than theirs is."""
-        # `a bike`: something of their own, not the `bike shop` of a description.
-        core = edges(said, FILLERS)
+        core = edges(said, FILLERS)  # `a bike` of their own, not a description's `bike shop`
         part = said[0] == "only" or (said[-2:-1] in SAYINGS.one and said[0] in WORDS.referring)
         if fit is None or (not fit.evidence and part):
             return None
@@ -267,12 +266,11 @@ class Interpreter:
         if placed:
             rivals = self.here if valued and not found and placed[0] in self.here else found
             return options_of((*placed, *(rivals if self.lone or not found else ())))
-        near = number is not None and number <= len(self.question.rows) + 2
-        near = near and not (valued or self.names.beginning(core))
+        slips = range(0 if valued or self.names.beginning(core) else len(self.question.rows) + 3)
         phrase = self.lexicon.phrase(strip(core)) or self.lexicon.phrase((f"{core[0]}%",))
-        if not (phrase and phrase.evidence) or (near and not self.lone):
+        if not (phrase and phrase.evidence) or (number in slips and not self.lone):
             return Meaning("beyond")
-        return options_of(phrase.codes)._replace(doubtful=near)
+        return options_of(phrase.codes)._replace(doubtful=number in slips)
 
     def _without(self, said: Words) -> Meaning | None:
         """`not the second`, `anything but deploy`, `2 rather than 3`, `all but 3`."""

@@ -27,8 +27,7 @@ def _collect(lists: dict[str, str]) -> dict[str, frozenset[str]]:
 
 def _turn(text: str) -> dict[str, str]:
     """Each form that stands behind a word, with that word."""
-    entries = map(str.split, text.split(","))
-    return {form: word for word, *forms in entries for form in forms}
+    return {form: word for word, *forms in map(str.split, text.split(",")) for form in forms}
 
 
 with open(os.path.join(os.path.dirname(__file__), "phrases.toml"), "rb") as _file:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from quandary.reading import HEAD, OWN, names_of, option_names, read_name, reading, spans, words
-from quandary.reading.lexicon import WHOLE, stem
+from quandary.reading.lexicon import WHOLE, Lexicon, stem
 from quandary.reading.meaning import NAMING, Interpreter, Meaning, find_affirmed, options_of, sides
 from quandary.reading.phrases import CUT, FILLERS, SAYINGS, SHORT, WORDS, cardinal, edges, opens
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     from quandary.model.asks import Choice, Question, Reading
     from quandary.reading import Mode, Span, Words
-    from quandary.reading.lexicon import Lexicon
 
-_NUMBER_SIGN = r"(?i)\b(?:no|nr)\.(?=\s*\d)"
 _LEADING = r"(?i)^(?:[\s,;:.!…()\[\]—–-]+|(?:and|but)\b\s*)+"
 _REMARK = (
     r"(?is)(?P<pick>.{1,80}?)(?P<joint>\s*[,;.—–-]+\s+|\s+)"
@@ -28,13 +26,9 @@ _REMARK = (
     r"(?P<remark>(?!(?:if|unless|only|not|then)\b)\S.*)"
 )
 _WAITING = r"(?i)(?:i|i'm|i'd|we|let|wait|hold|maybe|perhaps|first|can|could|should|would)\b"
-_BREAK = re.compile(
-    r"[;!?…\n()\[\]{}—:]|\.\.|--|\s[-–~]|[-–]\s|\.\s|[\u2600-\u27bf\U0001f000-\U0001faff]"
-)
+_BREAK = r"[;!?…\n()\[\]{}—:]|\.\.|--|\s[-–~]|[-–]\s|\.\s|[\u2600-\u27bf\U0001f000-\U0001faff]"
 _MARKS = frozenset(".,:")
 _AROUND = r"(?i)^option\s+|\((?:not )?recommended[^)]*\)|[\s,]*\b(?:please|pls|plz|thanks)\W*$"
-_NUMBER = r"(?i)d\d+\.\d+\W*"  # that of an option, such as `D1.4`: the flow knows which one
-_LETTER = r"(?i)\(?([a-z])[).:]+\s*"
 _HALT = r"(?i)\s+-+\s+|[,;:.!(–—]+(?!\d)|\s(?=because\b|since\b)"
 _LONGEST = max(map(len, SAYINGS.hedges | SAYINGS.corrections))
 
@@ -93,7 +87,7 @@ class Sentences:
         self.text, self.question, head = text, question, text[:HEAD]
         self.interpreter = Interpreter(question, head)
         self.lexicon = self.interpreter.lexicon
-        self.head = re.sub(_NUMBER_SIGN, "nr ", head)  # a full stop that cuts nothing
+        self.head = re.sub(r"(?i)\b(?:no|nr)\.(?=\s*\d)", "nr ", head)  # it cuts nothing
         self.clauses = split(self.head, self.lexicon.label_words, self.lexicon.joins)
         self.asks = any(is_question(clause.words) for clause in self.clauses)
         self.meanings: list[Meaning | None] = []
@@ -117,7 +111,11 @@ class Sentences:
         """Whether this is more than a remark on a choice of these."""
         said = [clause.words for clause in self.clauses]
         other = any(limits(one) or self.lexicon.speaks_of(one, codes) for one in said)
-        return self.asks or other or said[-1][-1] == "too" or not {*self.read().codes} <= {*codes}
+        turned = any(c.corrects or opens(c.words, SAYINGS.adding) for c in self.clauses)
+        meant = [m for one in said if (m := self.interpreter.clause(one))]
+        turned = turned or any(m.how not in NAMING | {"yes", "chatter"} for m in meant)
+        more = other or turned or said[-1][-1] == "too" or self.asks or self.hinges()
+        return more or not {*self.read().codes} <= {*codes}
 
     def hinges(self) -> bool:
         """Whether the choice hangs on a condition; what somebody does later may hang on one."""
@@ -131,16 +129,7 @@ class Sentences:
         limited = said[0] in {"only", "so"} or opposed  # `so only the critical one`
         return not sequel and not (limited and self.interpreter.clause(said))
 
-    def find_veto(self, code: str) -> str | None:
-        """Why the text cannot mean an option, if so."""
-        if "?" in self.head or self.asks:
-            return "it asks something"
-        if self.hinges():
-            return "it sets a condition"
-        excluded = any(self._excludes(clause, code) for clause in self.clauses)
-        return "it rules that option out" if excluded else None
-
-    def _excludes(self, clause: Clause, code: str) -> bool:
+    def excludes(self, clause: Clause, code: str) -> bool:
         """Whether a clause says "not" to an option, or drops it."""
         meant = self.interpreter.clause(said := clause.words)
         if meant is not None and meant.how in {"not", "drop", "pick", "either"}:
@@ -208,7 +197,7 @@ class Sentences:
         return tuple(set[str]().union(*affirmed))
 
     def _says_more(self, at: int, first: int, named: Meaning) -> bool:
-        """Whether a clause is more than a remark: it takes some of it back, or lists more."""
+        """Whether a clause is more than a remark: it takes some back, lists more, or judges."""
         clause, meant, choice = self.clauses[at], self.meanings[at], self.clauses[first]
         said = clause.words[clause.words[:2] == ("so", "not") :]
         if meant is not None:
@@ -224,9 +213,8 @@ class Sentences:
         wrong = {"is", "are"} & {*choice.words} and (faulty or not WORDS.wrongs.isdisjoint(said))
         loose = said[0] != "but" or len(said) < 3 or named.evidence < WHOLE
         liked = contrast and (loose or {*choice.words} & WORDS.liking)
-        # `without the tests`, `ten percent`, `not the old ones`: what takes some of it back
+        # What takes some back: `without tests`, `ten percent`, `not the old ones`, `capped at 9`
         less = said[0] in WORDS.excepting - {"but"} | {"or"} or (cardinal(said[0]) or 1) > 1
-        # `capped at 60 s`, `3 … no, the fourth`
         less = less or (said[0][3:].endswith("ed") and not WORDS.manner.isdisjoint(said[1:2]))
         less = less or (said[0] in WORDS.bare_no and self.interpreter.place(said[1:]) is not None)
         less = less or (not affirmed and bool(self.lexicon.mentions(said) & {*named.codes}))
@@ -234,9 +222,9 @@ class Sentences:
         less = less or (partly and (len(said) < 3 or said[1] in WORDS.function))
         if not named.evidence or halts or wrong or liked or (less and at > first):
             return True
+        explained = self._explains(said, choice.words, named)
         if at < first:
             other = named.how in WORDS.senses and bool(self.lexicon.names(said))
-            explained = self._explains(said, choice.words, named)
             return other or limits(said) or not (explained or opens(choice.words, SAYINGS.choosers))
         if named.how not in NAMING:  # `no, separately`
             side = self.interpreter.find_side(named.how)[0] if named.how in {"yes", "no"} else ()
@@ -244,13 +232,13 @@ class Sentences:
         listing = self.question.multi and named.how == "pick" and is_member(said, clause.mark)
         listing = listing and not self.lexicon.speaks_of(said, named.codes)
         more = affirmed and "and" in said and not self.lexicon.mentions(said) <= {*named.codes}
-        return listing or more
+        verdict = clause.mark == ":" and ("too" in said or not explained)  # `E1: too expensive`
+        return listing or more or verdict or WORDS.verdicts.issuperset(said)
 
     def _explains(self, said: Words, choice: Words, named: Meaning) -> bool:
         """Whether a clause says how things are, before what follows: `it is green, merge`."""
         stated = said[0] in WORDS.stating_how or not WORDS.being.isdisjoint(said)
-        # `it's the proxy, fix that`: what is to be fixed is no option's.
-        clear = named.evidence == WHOLE or WORDS.theirs.isdisjoint(choice)
+        clear = named.evidence == WHOLE or WORDS.theirs.isdisjoint(choice)  # not `…, fix that`
         wished = not WORDS.wishing.isdisjoint(said)
         return stated and clear and not wished and self.lexicon.mentions(said) <= {*named.codes}
 
@@ -310,6 +298,17 @@ class Sentences:
             before = any(not is_chatter(clause.words) for clause in clauses[:first])
             remark = text[: clauses[first].start].rstrip(" ,;:-–—.") if before else ""
         return re.sub(_LEADING, "", remark).strip() or None
+
+
+def vetoes(question: Question, text: str, code: str) -> str | None:
+    """Why a text cannot mean an option: it rules it out, makes it depend, or asks about it."""
+    said = Sentences(text, question)
+    if said.asks or not {*"?？؟"}.isdisjoint(said.head):
+        return "it asks something"
+    if said.hinges():
+        return "it sets a condition"
+    excluded = any(said.excludes(clause, code) for clause in said.clauses)
+    return "it rules that option out" if excluded else None
 
 
 def is_chatter(said: Words) -> bool:
@@ -434,9 +433,13 @@ def _cut(text: str, kept: frozenset[str], joins: frozenset[Words]) -> Iterator[S
 
 def _join(gap: str, before: str, word: str) -> str:
     """What stands between two words: a range, a mark, a joint, or nothing."""
-    if before.isdigit() and word.isdigit() and gap.strip() in {"-", "–", "—", "..", "…", "~"}:
+    if re.fullmatch(r"([^\W\d_]*)\d+\s*(?:[-–—…~]|\.\.)\s*\1\d+", before + gap + word):  # `E1-E3`
         return "to"
-    if _BREAK.search(gap if word.isascii() else gap + word) or (before.isdigit() and "." in gap):
+    if re.match(r"\s*(?::|[-=]?>|=|→)", gap):  # `E1: cut`, `E1 -> cut`
+        return ":"
+    if re.search(_BREAK, gap if word.isascii() else gap + word) or (
+        before.isdigit() and "." in gap
+    ):
         return "."
     joints = {",": ",", "&": "and", "+": "and", "/": "/"}
     return next((joint for sign, joint in joints.items() if sign in gap), "")
@@ -467,9 +470,8 @@ def _find_correction(words: Words, at: int, kept: frozenset[str]) -> int:
         if alone and (not denied or cardinal(following)):
             return long
     here, behind = (*words[at : at + 2], "")[:2]
-    numbers = here == "no" and at and cardinal(words[at - 1]) and cardinal(behind)
     halt = here == "wait" and not at and behind in _MARKS and here not in kept
-    return int(bool(numbers or halt))
+    return int(halt or bool(here == "no" and at and cardinal(words[at - 1]) and cardinal(behind)))
 
 
 def _turns(words: Words, at: int, kept: frozenset[str]) -> bool:
@@ -488,32 +490,42 @@ def read_action(text: str, question: Question) -> Reading | None:
         return None
     bare, lettered = re.sub(_AROUND, "", text).strip(), None
     called = _find_called(bare, actions)
-    if called or re.fullmatch(_NUMBER, bare):
+    if called or re.fullmatch(r"(?i)d\d+\.\d+\W*", bare):  # `D1.4`: the flow knows which one
         return reading(called, question)
-    if found := re.match(_LETTER, bare):
+    if found := re.match(r"(?i)\(?([a-z])[).:]+\s*", bare):
         lettered = next((c for c in actions if found[1].upper() in c.also), None)
         bare = bare[found.end() :] if lettered else bare
     typed = (found for found in spans(bare) if found[0] not in WORDS.ordering)
     verb, first, _ = next(typed, ("", 0, 0))
-    bare = bare[first:]
     chosen = next((choice for choice in actions if verb in _verbs(choice)), None)
     if chosen is None or lettered not in (None, chosen):
         named = ((c.code, (c.label, *c.also)) for c in actions)
         begun = tuple(code for code, names in named if any(words(n)[:1] == (verb,) for n in names))
         return OWN if lettered else reading(begun, question) if len(begun) > 1 else None
-    said, known = words(bare), (question.title, chosen.label, *chosen.also)
-    own = WORDS.ordered.union(() if question.item else ("all",), *map(words, known))
+    said = words(bare := bare[first:])
+    known = {w for name in (question.title, chosen.label, *chosen.also) for w in words(name)}
+    own = WORDS.ordered.union(() if question.item else ("all",), known)
     # Another action may be named in any form: `cutting`. Said of one option, `all` says more.
     roots = {c.code: {verb.rstrip("e") for verb in _verbs(c) - own} for c in actions}
     others = [c for c, verbs in roots.items() if any(w.startswith(v) for w in said for v in verbs)]
     if others:
         return None if WORDS.negators & {*said} else reading((chosen.code, *others), question)
     head, *behind = re.split(_HALT, bare, maxsplit=1)
-    titled = words(question.title)[-len(said) :] == said  # “Cut the price”
-    if titled or not (WORDS.reserving - own).isdisjoint(said) or not _belongs(head, chosen, own):
-        return OWN
     remark = "".join(behind) or ("" if own.issuperset(words(head)) else head)
+    more = not _belongs(remark, chosen, own) and _exceeds(remark, question, chosen, known)
+    titled = words(question.title)[-len(said) :] == said  # “Cut the price”
+    if titled or more or not _belongs(head, chosen, own):
+        return OWN
     return reading((chosen.code,), question, comment=remark.strip() or None)
+
+
+def _exceeds(remark: str, question: Question, choice: Choice, known: set[str]) -> bool:
+    """Whether a remark on an action takes some of it back, or names another option."""
+    asked = frozenset(() if question.item else words(question.text)) - WORDS.neutral
+    beyond = (WORDS.exceeding | asked - WORDS.function) - known | _verbs(choice)
+    keys = {word for word in words(remark) if re.fullmatch(r"[a-z]+\d+", word)} - known
+    more = keys or beyond & {*words(remark)} or find(SAYINGS.exceeding, words(remark))
+    return bool(more) or Sentences(remark, question).says_more_than((choice.code,))
 
 
 def _verbs(choice: Choice) -> set[str]:
@@ -529,8 +541,9 @@ def _find_called(bare: str, actions: list[Choice]) -> Words:
     verb, _, name = bare.partition(" ")
     if exact or not any(_verbs(choice).intersection(words(verb)) for choice in actions):
         return exact
-    known = option_names(tuple(choice for choice in actions if not _verbs(choice)))
-    return known.code(name := name.removeprefix("with ")) or known.label(name)
+    options = [choice for choice in actions if not _verbs(choice)]
+    known, name = option_names(tuple(options)), name.removeprefix("with ")
+    return _find_called(name, options) or known.code(name) or known.label(name)
 
 
 def _belongs(head: str, choice: Choice, own: frozenset[str]) -> bool:
