@@ -264,6 +264,40 @@ def test_ticks_and_words_go_together_where_several_can_be_chosen(
     assert (answer.picked, answer.text) == (picked, text)
 
 
+@pytest.mark.parametrize("words", ["", "my mother", "UX", "Q: why?", "?", "!skip", "#later", "A"])
+@pytest.mark.parametrize("ticked", ["SEC", "SEC, DOC", "SEC, A:", "DOC, B?", "SEC, OTH"])
+def test_names_in_a_line_are_what_ticks_are(ticked: str, words: str) -> None:
+    """A client that knows no lists sends the same answer, whatever is written beside them."""
+    extras = (Extra("A", "Tell the cat"), Extra("B", "Show the list", shows=True))
+    asked = replace(MANY, extras=extras, menu=True, named=BEHIND)
+    line, ticks = (
+        accepted({"answer_1": picked, "other_1": words}, asked)
+        for picked in (ticked, ticked.split(", "))
+    )
+    assert line == ticks
+    if not words:
+        labels = ticked.replace("SEC", "Security").replace("DOC", "Documents, later")
+        assert accepted({"answer_1": labels}, asked) == ticks
+
+
+def test_words_in_the_line_for_choices_and_others_beside_them_are_asked_about() -> None:
+    """Only one of them can be read; alone, they are read wherever they stand."""
+    both = accepted({"answer_1": "SEC, my mother", "other_1": "?"}, MANY)
+    assert both.response is None
+    assert "“my mother” and “?” were written" in both.notes[0].text
+    (alone,) = answers({"answer_1": "SEC, my mother"}, MANY)
+    assert (alone.picked, alone.text) == (("SEC",), "my mother")
+    assert answers({"answer_1": "sec, ux"}, MANY)[0].picked == ("SEC", "UX")
+
+
+def test_two_extras_are_asked_about() -> None:
+    """One of them would be lost without a word."""
+    asked = replace(MANY, extras=(Extra("A", "Tell the cat"), Extra("B", "Show the list", True)))
+    both = accepted({"answer_1": ["A:", "B?"]}, asked)
+    assert both.response is None
+    assert both.notes[0].text == "Tell the cat and Show the list were chosen. Which is meant?"
+
+
 def test_nothing_ticked_on_a_later_page_goes_on_with_what_was_ticked() -> None:
     """With something chosen on pages before, an empty list is the end of choosing."""
     later = replace(MANY, gathered=("SEC",))

@@ -32,7 +32,7 @@ from pydantic import ValidationError
 from quandary.desk import returns
 from quandary.desk.drafts import extra_labels
 from quandary.desk.returns import kind_of, text_of
-from quandary.desk.sheets import Sheet, check_values, make_sheets, one_line, shorten
+from quandary.desk.sheets import Sheet, check_values, make_sheets, one_line, shorten, split_labels
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.flows.proposals import SECONDS
 from quandary.model.asks import Answer, Ask, Field, Note, Outcome, Question, Reply
@@ -192,36 +192,47 @@ def _entry(
     given = {one.name: content.get(field(f"{VALUE}_{one.name}", number)) for one in question.fields}
     values = {name: value for name, value in given.items() if value is not None}
     values = check_values(question, Answer(question.key, values=values)).values
-    picked = _picked(content, field(CHOICE, number))
+    picked, rest = _picked(content, field(CHOICE, number), question)
     lines = (field(WORDS, number), field(COMMENT, number))
     words, comment = (text_of(content.get(name), name) for name in lines)
-    if isinstance(picked, str) and question.multi:  # from a client that knows no lists
-        picked, words = None, "\n".join(part for part in (picked, words) if part)
-    codes = [picked] if isinstance(picked, str) else picked or []
-    extras = _extras(question)
-    pressed = next((code for code in codes if code in extras), "")
+    codes, extras = picked or [], _extras(question)
+    pressed = [code for code in codes if code in extras]
     chosen = [code for code in codes if code != OTHER]
+    known = {extra.shown[:2]: extra.text for extra in question.extras}
+    told, doubt = [known[code] for code in pressed] or question.labels(chosen), ""
     if words and chosen and (pressed or not question.multi):
-        known = {extra.shown[:2]: extra.text for extra in question.extras}
-        first = known[pressed] if pressed else question.labels(chosen)[0]
-        both = f"{first} was chosen, and “{shorten(words)}” was written"
-        return Note("refused", f"{both} in the place of a choice. Which is meant?", question.item)
-    if not codes and not words:
+        doubt = f"{told[0]} was chosen, and “{shorten(words)}” was written in the place of a choice"
+    elif words and rest:
+        doubt = f"“{shorten(rest)}” and “{shorten(words)}” were written"
+    elif pressed[1:]:
+        doubt = f"{' and '.join(told)} were chosen"
+    if doubt:
+        return Note("refused", f"{doubt}. Which is meant?", question.item)
+    text = words or rest or "".join(pressed)
+    if not codes and not text:
         if picked is not None and question.gathered:
             return {"picked": list(question.gathered), "comment": comment, "values": values}
         if comment:
             return {"picked": [], "text": comment, "values": values}
         return {"values": values} if values else None
     codes = [code for code in codes if code not in extras]
-    return {"picked": codes, "text": words or pressed, "comment": comment, "values": values}
+    return {"picked": codes, "text": text, "comment": comment, "values": values}
 
 
-def _picked(content: Mapping[str, Any], name: str) -> str | list[str] | None:
+def _picked(
+    content: Mapping[str, Any], name: str, question: Question
+) -> tuple[list[str] | None, str]:
+    """The codes that were chosen, and what else stands in the line of a client without lists."""
     value = content.get(name)
+    if isinstance(value, str) and question.multi:
+        codes = [*(choice.code for choice in question.every), OTHER, *_extras(question)]
+        names = {c.label: c.code for c in question.options} | dict(zip(codes, codes, strict=True))
+        found, rest = split_labels(value.strip(), names)
+        return [names[name] for name in found] or None, rest
     if isinstance(value, str):
-        return value.strip() or None
+        return [value.strip()] if value.strip() else None, ""
     if value is None or (isinstance(value, list) and all(isinstance(v, str) for v in value)):
-        return value
+        return value, ""
     raise ParseError(f"{name} is {kind_of(value)}; it is one of the choices, or a list of them")
 
 
