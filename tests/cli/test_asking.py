@@ -314,6 +314,23 @@ def test_a_reference_shows_a_file_of_the_project(folder: Path) -> None:
     assert state["notes"][0]["kind"] == "refused"
 
 
+def test_a_reference_may_be_an_absolute_path_below_the_folder(folder: Path) -> None:
+    """It is held to the same as any other: no way out, also by a link."""
+    below, outside = folder / "below", folder / "notes.txt"
+    below.mkdir()
+    for path in (outside, below / "notes.txt"):
+        path.write_text(f"the notes of {path.parent.name}", encoding="utf-8")
+    (below / "link.txt").symlink_to(outside)
+    (below / "t.md").write_text(TREE, encoding="utf-8")
+    run = quandary(below, "ask", "t.md", "--context", CONTEXT).state["run"]
+    state = quandary(below, "reply", run, f"@{below}/notes.txt").state
+    assert "the notes of below" in state["ask"]["preamble"]
+    for path in (outside, below / "link.txt", below / ".." / "notes.txt"):
+        state = quandary(below, "reply", run, f"@{path}").state
+        assert state["notes"][0]["kind"] == "refused"
+        assert "is not below the working folder" in state["ask"]["preamble"]
+
+
 @pytest.mark.parametrize("name", ["pipe", "binary", "inner/../notes.txt", "inner", ""])
 def test_a_reference_shows_nothing_but_text_files(folder: Path, name: str) -> None:
     """A pipe would never end, and other bytes are nothing to read."""

@@ -396,9 +396,10 @@ def _read_reference(store: Store, run: str, named: str) -> str:
         raise Rejected(f"{named} is not shown here: files are shown to logins only")
     began = arguments_of(store, run)
     folder = str(began.get("cwd") or began.get("workdir") or os.curdir)
-    below = named and not os.path.isabs(named) and os.pardir not in named.split(os.sep)
-    if below and (track := began.get("folder")) and os.path.exists(os.path.join(track, named)):
-        folder = str(track)
+    below, track = named and os.pardir not in named.split(os.sep), str(began.get("folder") or "")
+    own = is_inside(track, named) if os.path.isabs(named) else os.path.exists(f"{track}/{named}")
+    if below and track and own:
+        folder = track
     if not below or not is_inside(folder, os.path.join(folder, named)):
         raise Rejected(f"{named or '@'} is not below the working folder")
     path = os.path.realpath(os.path.join(folder, named))
