@@ -1249,7 +1249,6 @@ def test_a_blank_question_is_none() -> None:
         ("needs-review #later", ["needs-review", "later"]),
         ("one and #two", ["one", "two"]),
         ("one, two; #three", ["one", "two", "three"]),
-        ("needs review", ["needs review"]),
         ("one, `#two`", ["one"]),
         ("one and `#two`", ["one"]),
     ],
@@ -1260,6 +1259,15 @@ def test_several_tags_are_several(typed: str, tags: list[str]) -> None:
     asks, result = drive(decide(tree(STEP), items(1), context=CONTEXT), tag, pick("OK"))
     assert result["chosenItems"][0]["tags"] == tags
     assert asks[1].notes[0].text == f"Tagged {', '.join(f'#{tag}' for tag in tags)}."
+
+
+def test_a_tag_is_one_word() -> None:
+    """What is said behind it decides nothing, and is kept as a comment."""
+    asks, result = drive(asking(TAGS), typed("#later TAG, #soon"), pick("BRS"))
+    (chosen,) = result["chosenItems"]
+    assert (chosen["path"], chosen["tags"]) == ("BRS", ["later", "soon"])
+    assert chosen["comment"] == "TAG"
+    assert asks[1].notes[0].text == "Tagged #later, #soon. “TAG” is recorded as a comment."
 
 
 def test_a_deep_explanation_names_what_was_chosen_by_labels() -> None:

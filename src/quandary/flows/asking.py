@@ -427,13 +427,19 @@ class Asking(ABC, Generic[P]):
         return self.again(place, f"There is no option {argument} here.")
 
     def _tag(self, place: P, argument: str) -> list[P]:
-        """`#one, #two` tag the item, and the question comes again; backticks make a tag inert."""
+        """`#one, #two` tag the item, and the question comes again; backticks make a tag inert. A
+        tag is one word; what stands behind it is a comment.
+        """
         parts = re.split(r"\s+(?:and|&)\s+(?=#)|[,;#]", re.sub(r"`(#?)[^`]*`", r"\1", argument))
-        tags = [tag for part in parts if (tag := part.strip())]
-        if not tags:
+        named = [part.split(maxsplit=1) for part in parts if part.strip()]
+        if not named:
             return self.again(place, "Type a name after #.")
-        self.remarks_on(place.item.id).tags += tags
-        return self.again(place, f"Tagged {', '.join(f'#{tag}' for tag in tags)}.", kind="tagged")
+        remarks, beside = self.remarks_on(place.item.id), [one[1] for one in named if one[1:]]
+        remarks.tags += [one[0] for one in named]
+        remarks.comments += beside
+        told = [f"Tagged {', '.join(f'#{one[0]}' for one in named)}."]
+        told += [f"“{words}” is recorded as a comment." for words in beside]
+        return self.again(place, " ".join(told), kind="tagged")
 
     def _add(self, place: P, argument: str) -> list[P]:
         """`+CODE` adds to what has been chosen, where several can be."""
