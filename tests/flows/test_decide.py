@@ -560,6 +560,21 @@ def test_an_option_of_the_levels_above_is_added_in_a_menu(
     assert ("Talk about it, Tag it. " in asks[3].questions[0].text) is (added == "+TAG")
 
 
+def test_back_turns_the_page_of_a_lower_level_first() -> None:
+    """As it does on the first level; from the first page, it leads up."""
+    below = "".join(f"  - [A{c}] Kind {c}\n" for c in "ABCDEF")
+    asks, result = drive(
+        asking(f"## Decision: D\n- [ONE] One\n{below}- [TWO] Two\n- [SIX] Six\n"),
+        *(pick("ONE"), pick(MORE), typed("<"), typed("kind"), typed("back"), typed("<")),
+        pick("TWO"),
+    )
+    shown = [[choice.code for choice in asked.questions[0].choices] for asked in asks]
+    assert shown[1] == shown[3] == shown[5] == ["AA", "AB", "AC", MORE]
+    assert shown[2] == ["AD", "AE", "AF"]
+    assert shown[6] == shown[0] == ["ONE", "TWO", "SIX"]
+    assert paths(result) == ["TWO"]
+
+
 def test_nothing_is_added_where_only_one_option_can_be_chosen() -> None:
     """Neither in a menu where several can be, of a level above."""
     text = TAGS.replace("[ ] ", "").replace("[ARC]", "[ARC] [ ]")

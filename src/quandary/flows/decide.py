@@ -643,9 +643,11 @@ class Decider(Asking[Level]):
         return super()._tick(place, [code for code in codes if not code.startswith(BACK)])
 
     def _pick(self, place: Level, answer: Answer) -> list[Level]:
-        """What leads out of an opened menu is chosen on its own level, or shows that again."""
+        """What leads out of an opened menu is chosen on its own level, or shows that again; on a
+        further page, `<` turns back first.
+        """
         up = next((c for c in answer.picked if place.above and c.startswith(BACK)), "")
-        if not up:
+        if not up or (up == BACK and go_back(place)):
             return super()._pick(place, answer)
         kept, (level, code) = self._tick(place, answer.picked), _climb(place, up)
         way = place.path[len(level.path) :]
