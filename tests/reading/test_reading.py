@@ -2055,3 +2055,36 @@ def test_a_code_that_stands_there_goes_before_its_prefix(code: str, mode: Mode) 
     assert read(f"{code}, #18", several, mode).codes == (code, "#18")
     assert read("#later", asked, mode).prefix == "tag"
     assert read("!E", asked, mode).prefix == "force"
+
+
+HOSTING = question(
+    Choice("STAY", "Stay where we are", "The contract runs for 2 more years"),
+    Choice(
+        "MOVE", "Move to the new provider", "Takes 1 week, costs 3 days of downtime and 2 people"
+    ),
+    Choice("OWN", "Run it ourselves", "Needs a new person"),
+    named=(Choice("OTH/NOT", "Switch it off", "Saves the money for the new office"),),
+    menu=True,
+)
+
+
+@pytest.mark.parametrize(
+    "words", ["{}", "{} probably", "{} prolly", "probably {}", "{} whatever", "until {}", "and {}"]
+)
+@pytest.mark.parametrize(("number", "code"), [("1", "STAY"), ("#2", "MOVE"), ("3", "OWN")])
+def test_a_bare_number_is_no_word_of_a_description(words: str, number: str, code: str) -> None:
+    """It is a place in the list, or asked about, whatever small word stands beside it."""
+    found = read(words.format(number), HOSTING)
+    assert found.kind in {"pick", "ambiguous"}
+    assert found.codes == (code,)
+
+
+def test_a_number_with_what_it_counts_is_told_by_a_description() -> None:
+    """`3 days` are no place."""
+    assert [picks(text, HOSTING) for text in ("3 days", "takes 1 week")] == ["MOVE", "MOVE"]
+
+
+def test_what_fits_less_well_is_not_asked_about() -> None:
+    """`new` alone is said of three; just one has both words side by side."""
+    assert picks("new person", HOSTING) == "OWN"
+    assert read("new", HOSTING).codes != ("OWN",)

@@ -133,6 +133,11 @@ class Lexicon:
         tokens = _tokens(said) if any(map(self.tells, said)) else ()
         return tuple(e.code for e in self.entries if _within(tokens, e.label))
 
+    def find_numbers(self, said: Words) -> Words:
+        """The telling words, where they are but numbers of the list: no words of a description."""
+        told = tuple(word for word in said if word not in WORDS.passing)
+        return told if all((cardinal(stem(w)) or 99) <= len(self.entries) for w in told) else ()
+
     def phrase(self, said: Words) -> Fit | None:
         """The options with these very words in their label, or else in their description."""
         told, tokens = [word for word in said if self.tells(word)], _tokens(said)
@@ -140,7 +145,7 @@ class Lexicon:
             return self._check(Fit(codes, LABEL), tokens)
         codes = tuple(e.code for e in self.entries if _within(tokens, e.description))
         alone = len(tokens) == 1 and any(tokens[0] in e.in_label for e in self.entries)
-        if not codes or alone:
+        if not codes or alone or self.find_numbers(said):
             return None
         # Words that say little one by one may stand together in just one option.
         alone = len(codes) == 1 and len(tokens) > 1 and not WORDS.function.issuperset(said)
@@ -168,15 +173,18 @@ class Lexicon:
         lines = [e.description for e in entries]
         order = [[line.index(t) for t in tokens.values() if t in line] for line in lines]
         guessed = guessed or (not label and all(at != sorted(at) for at in order))
-        fitting = codes and self._counts_alike(entries, said)
+        counted = not label and self.find_numbers(said)
+        fitting = codes and not counted and self._counts_alike(entries, said)
         return self._check(Fit(codes, int(label), guessed), told) if fitting else None
 
     def find_rivals(self, said: Words, codes: Words) -> Words:
-        """The other options that have every telling word; a label said in full has none."""
-        told = {t for word, t in zip(said, _sign(said), strict=True) if self.tells(word)}
-        whole = any(told == e.telling for e in self._entries(codes))
+        """The other options that have every telling word, and what else these have of the words."""
+        signed, own = [*zip(said, _sign(said), strict=True)], self._entries(codes)
+        told = {token for word, token in signed if self.tells(word)}
+        whole = any(told == e.telling for e in own)  # a label said in full has none
+        more = {t for w, t in signed if w not in WORDS.function and all(t in e.all for e in own)}
         entries = (e for e in self.entries if told and not whole and e.code not in codes)
-        return tuple(e.code for e in entries if all(map(e.resembles, told)))
+        return tuple(e.code for e in entries if all(map(e.resembles, told | more)))
 
     def passes(self, said: Words, codes: Words) -> bool:
         """Whether just a word is said that a description has in passing: `on the left`."""

@@ -93,7 +93,7 @@ class Interpreter:
         beside = {*said} - self.lexicon.label_words
         one = found and len(found.codes) == 1 and {"both", *({"or"} if not either else ())} & beside
         if found and found.how == "pick" and said[:2] == ("one", "of"):
-            found = options_of(found.codes, found.evidence)
+            found = found._replace(how=options_of(found.codes).how)
         return None if one else found or read_sense(said)
 
     def _is_foreign(self, said: Words) -> bool:
@@ -204,6 +204,10 @@ class Interpreter:
         core, found = strip(said), self._phrased(said)
         if found or not core or "too" in core[:-1]:
             return found
+        # A number beside words that say little may be a place: `2 until`, not `one of those two`.
+        number = self.lexicon.find_numbers(core) if WORDS.theirs.isdisjoint(core) else ()
+        if number not in ((), core) and (placed := self.place(number)):
+            return placed._replace(doubtful=True)
         typed = (self.names.find_mistyped(" ".join(said)) for said in (core, said))
         if (mistyped := next(filter(None, typed), ())) and not self.asked.issuperset(core):
             return options_of(mistyped)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tomllib
-from functools import lru_cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,6 +43,7 @@ _ORDINALS = {word: number for number, word in enumerate(_read["numbers"]["ordina
 _FROM_END = dict.fromkeys(SAYINGS.last, 1) | dict.fromkeys(SAYINGS.last_but_one, 2)
 _FROM_END |= dict.fromkeys(SAYINGS.last_but_two, 3)
 _JOINTS = {"and": "and", "or": "or", "/": "or", "plus": "and", "also": "and", "then": "and"}
+_COUNTS = WORDS.ends | WORDS.spanning | _JOINTS.keys()  # and so is never a noun
 
 
 def edges(said: Words, front: frozenset[str], back: frozenset[str] = frozenset()) -> Words:
@@ -113,7 +113,8 @@ def _read_item(words: Words, at: int, count: int, nouns: frozenset[str]) -> Plac
         return Places((number - 1,), at + 1, explicit) if bare else None
     place, end = _read_ordinal(words, at, count) if here else (None, at)
     after = end
-    things = {word for word in words if lead and word in nouns and not counts(word)}
+    things = {word for word in words if lead and word in nouns} - _COUNTS
+    things = {word for word in things if cardinal(word) is None and find_nth(word) is None}
     while after < len(words) and words[after] in WORDS.after | things:
         after += 1
     return None if place is None else Places((place,), after, after > end or bool(lead))
@@ -134,13 +135,6 @@ def find_nth(word: str) -> int | None:
     """The number that an ordinal stands for."""
     figures = word[-2:] in WORDS.nth and word[0].isdigit()
     return cardinal(word[:-2]) if figures else _ORDINALS.get(word)
-
-
-@lru_cache(maxsize=4096)
-def counts(word: str) -> bool:
-    """Whether a word is a number or an ordinal, and so never a noun."""
-    numbered = cardinal(word) is not None or find_nth(word) is not None
-    return numbered or word in WORDS.ends | WORDS.spanning | _JOINTS.keys()
 
 
 def cardinal(word: str) -> int | None:
