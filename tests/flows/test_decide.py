@@ -560,6 +560,23 @@ def test_an_option_of_the_levels_above_is_added_in_a_menu(
     assert ("Talk about it, Tag it. " in asks[3].questions[0].text) is (added == "+TAG")
 
 
+@pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize("opens", [("OTH",), ("NO",)])
+def test_an_option_above_is_added_where_one_can_be_chosen_in_the_menu(
+    opens: tuple[str, ...], mode: Mode
+) -> None:
+    """It is chosen on its own level; what is none comes again with the reason."""
+    replies = (
+        typed("+TAG", mode),
+        typed("+nope", mode),
+        pick({"OTH": "DEL", "NO": "CUT"}[opens[0]]),
+    )
+    asks, result = drive(asking(TAGS), pick(*opens), *replies)
+    assert "Added: Tag it. What else?" in asks[2].preamble.text
+    assert "nope cannot be added here." in asks[3].preamble.text
+    assert paths(result) == [{"OTH": "TAG,OTH/DEL", "NO": "TAG,NO/CUT"}[opens[0]]]
+
+
 def test_back_turns_the_page_of_a_lower_level_first() -> None:
     """As it does on the first level; from the first page, it leads up."""
     below = "".join(f"  - [A{c}] Kind {c}\n" for c in "ABCDEF")

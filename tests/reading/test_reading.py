@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from quandary.model.asks import BACK, MORE, Choice, Question, question_from_options
 from quandary.model.tree import Extra
 from quandary.reading import Mode, fold, read, words
-from quandary.reading.sentences import vetoes
+from quandary.reading.sentences import Sentences
 
 REPLIES = Path(__file__).parent / "replies.jsonl"
 """Replies, each with what it means; those of the files beside it were written before the rules, by
@@ -170,6 +170,43 @@ def test_a_plus_adds_by_the_numbers_that_the_text_shows(text: str, argument: str
     assert read("+1", PLAN, "plain").prefix == "add"
     assert read("+1", CHORES, "strict").argument == "1"
     assert read("+1 555 0134", CHORES, "plain").kind == "own-words"
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("text", "argument"),
+    [
+        *(("+WEB", "WEB"), ("+the public, worldwide", "WEB"), ("+OPS, Everyone", "OPS ALL")),
+        *(("+DEV Developers", "DEV Developers"), ("+WEB, my mother", "WEB, my mother")),
+        *(("+nope", "nope"), ("+nope, WEB", "nope, WEB"), ("+TEAM/DEV", "TEAM/DEV")),
+        *(("+ a diagram", None), ("+ also tell the cat", None)),
+    ],
+)
+def test_a_plus_and_a_code_are_never_own_words(text: str, argument: str | None, mode: Mode) -> None:
+    """Where one can be chosen, too, and of levels above; the flow adds it or says why not."""
+    above = (
+        Choice(BACK, "Back"),
+        Choice("<WEB", "The public, worldwide"),
+        Choice("<DEV", "Devices"),
+    )
+    inner = question(
+        *(Choice("DEV", "Developers"), Choice("OPS", "Operators")),
+        above=(*above, Choice("<<ALL", "Everyone")),
+    )
+    found = read(text, inner, mode)
+    assert (found.argument if found.prefix == "add" else None) == argument
+    assert read("+Rework this step", PLAN, mode).argument == "RWK"
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("text", ["A?", "a ?", "A？"])
+def test_a_letter_with_a_question_mark_asks(text: str, mode: Mode) -> None:
+    """An extra that is a choice is not chosen by it; one that shows something is what it asks."""
+    found = read(text, PLAN, mode)
+    assert (found.kind, found.prefix) == ("prefix", "question")
+    assert found.argument.endswith("(Ask its author)")
+    shows = msgspec.structs.replace(PLAN, extras=(Extra("A", "Ask its author", shows=True),))
+    assert (read(text, shows, mode).extra, read(text, shows, mode).prefix) == ("A", "show")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -1327,6 +1364,7 @@ def test_a_limit_is_no_remark(text: str) -> None:
     [
         ("should we deploy now?", "DEP", "it asks something"),
         ("what would staging cost", "STG", "it asks something"),
+        ("production？", "DEP", "it asks something"),
         ("go live if the tests are green", "DEP", "it sets a condition"),
         ("unless finance objects, out with it", "DEP", "it sets a condition"),
         ("let it rest, but only until tuesday", "WAIT", "it sets a condition"),
@@ -1340,7 +1378,7 @@ def test_what_is_excluded_conditional_or_asked_is_not_proposed(
     text: str, code: str, reason: str | None
 ) -> None:
     """A proposal of what words mean is held against what they say."""
-    assert vetoes(DEPLOY, text, code) == reason
+    assert Sentences(text, DEPLOY).find_veto(code) == reason
 
 
 def test_a_code_that_says_no_is_an_answer_of_its_own() -> None:

@@ -179,14 +179,15 @@ def _bar(run: OpenRun, meant: Reply) -> Reply:
     """A reply with what its words cannot mean, where an agent is going to say what they do."""
     if run.state.ask is None or not run.arguments.get("reader"):
         return meant
-    from quandary.reading.sentences import vetoes  # noqa: PLC0415 - many replies are exact
+    from quandary.reading.sentences import Sentences  # noqa: PLC0415 - many replies are exact
 
     answers = []
     for answer in meant.answers:
         question, text = run.state.ask.question(answer.key), answer.text or ""
-        options = question.options if question and text and not answer.proposed else ()
-        seen = {c.code: vetoes(question, text, c.code) for c in options[:MOST_OPTIONS] if question}
-        barred = {code: why for code, why in seen.items() if why}
+        barred = {}
+        if question and text and not answer.proposed:
+            said, options = Sentences(text, question), question.options[:MOST_OPTIONS]
+            barred = {c.code: why for c in options if (why := said.find_veto(c.code))}
         answers.append(msgspec.structs.replace(answer, barred=barred) if barred else answer)
     return Reply(tuple(answers))
 

@@ -533,10 +533,10 @@ def add_proposal(answer: Answer, question: Question, given: Any) -> Answer:  # n
         raise QuandaryError(f"propose one option for {question.key}, by its code")
     if not answer.text:
         return answer
-    from quandary.reading.sentences import vetoes  # noqa: PLC0415 - not every reply is read
+    from quandary.reading.sentences import Sentences  # noqa: PLC0415 - not every reply is read
 
-    against = {code: vetoes(question, answer.text, code) for code in codes}
-    barred = {code: why for code, why in against.items() if why}
+    said = Sentences(answer.text, question)
+    barred = {code: why for code in codes if (why := said.find_veto(code))}
     return replace(answer, proposed=codes, barred=barred)
 
 

@@ -28,7 +28,7 @@ _APOSTROPHES = str.maketrans("", "", "'’`´‘")
 _QUESTION_MARKS = str.maketrans("？؟", "??")
 _MONEY = {"$": "dollar", "€": "euro", "£": "pound"}
 _EDGES = r"\A(?:[^\w#$+<=>^|~👎❌]|_)+|(?:[^\w#$+<=>^|~👎❌]|_)+\Z"
-_ADDED = r"[\w/+,&\s-]{1,200}"  # compiled when it is needed, as those below are
+# These are compiled when they are needed, which for most replies is never.
 _PLACE = r"(?<![^\s+,&])#?([1-9]\d?)(?![^\s+,&])"
 _JOINT = (  # what stands behind one of several names
     r"""(?:[ .…!"”»']*(?:\Z|[,;&+\n])| (?=and |plus ))[ "“«']*"""
@@ -118,24 +118,27 @@ def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:
 
 
 def _read_added(argument: str, question: Question, mode: Mode) -> str | None:
-    """The codes that a `+` adds, or what is like some, for the flow to refuse; else nothing."""
-    known, places = names_of(question), {str(n): c.code for n, c in enumerate(question.choices, 1)}
+    """The codes that a `+` adds, also of levels above, or what is like some, to be refused."""
+    offered = {c.code.lstrip(BACK): c for c in reversed(question.every)}  # the nearest level counts
+    known = option_names(tuple(replace(c, code=code) for code, c in offered.items() if code))
+    places = {str(n): c.code for n, c in enumerate(question.choices, 1)}
     numbered = re.sub(_PLACE, lambda found: places.get(found[1], found[0]), argument)
-    for said in (argument, numbered)[: (1 + (mode == "plain")) * question.multi]:
+    for said in (argument, numbered)[: 1 + (mode == "plain")]:
         named = known.code(said) or known.label(said)
         if codes := named if len(named) == 1 else known.split(said):
             return " ".join(codes)
-    parts = re.findall(r"[^+,&\s]+", argument) if re.fullmatch(_ADDED, argument) else []
-    are_names = all(known.code(p) or (mode == "plain" and re.fullmatch(_PLACE, p)) for p in parts)
-    is_alike = not argument or (parts and (are_names or (question.multi and not parts[1:])))
-    return argument if is_alike else None
+    parts = re.split(r"[+,&]", argument)
+    is_alike = all(len(part.split()) < 2 for part in parts) or known.label(parts[0])
+    return argument if is_alike or known.code(argument.split(maxsplit=1)[0]) else None
 
 
 def _read_extra(bare: str, question: Question) -> Reading | None:
-    """A letter alone, with or without a colon, full stop or question mark, is that extra."""
-    letter = re.fullmatch(r"\(?\s*(\S+?)\s*[:.)?]?", bare) if len(bare) < 8 else None
-    said = letter[1].casefold() if letter else ""
-    extra = next((one for one in question.extras if one.letter.casefold() == said), None)
+    """A letter alone is that extra, also with a colon or full stop; `A?` asks, unless that does."""
+    said = bare.translate(_QUESTION_MARKS) if len(bare) < 8 else ""
+    letter = re.fullmatch(r"\(?\s*(\S+?)\s*[:.)?]?", said.casefold())
+    extra = next((e for e in question.extras if letter and e.letter.casefold() == letter[1]), None)
+    if extra and said[-1] == "?" and not extra.shows:
+        return Reading("prefix", prefix="question", argument=f"{said} ({extra.text})")
     shows: Prefix | None = "show" if extra and extra.shows else None
     return Reading("extra", matched=extra.text, extra=extra.letter, prefix=shows) if extra else None
 

@@ -129,7 +129,16 @@ class Sentences:
         limited = said[0] in {"only", "so"} or opposed  # `so only the critical one`
         return not sequel and not (limited and self.interpreter.clause(said))
 
-    def excludes(self, clause: Clause, code: str) -> bool:
+    def find_veto(self, code: str) -> str | None:
+        """Why the text cannot mean an option: ruled out, made to depend, or asked about."""
+        if {*"?？؟"} & {*self.head} or self.asks:
+            return "it asks something"
+        if self.hinges():
+            return "it sets a condition"
+        excluded = any(self._excludes(clause, code) for clause in self.clauses)
+        return "it rules that option out" if excluded else None
+
+    def _excludes(self, clause: Clause, code: str) -> bool:
         """Whether a clause says "not" to an option, or drops it."""
         meant = self.interpreter.clause(said := clause.words)
         if meant is not None and meant.how in {"not", "drop", "pick", "either"}:
@@ -298,17 +307,6 @@ class Sentences:
             before = any(not is_chatter(clause.words) for clause in clauses[:first])
             remark = text[: clauses[first].start].rstrip(" ,;:-–—.") if before else ""
         return re.sub(_LEADING, "", remark).strip() or None
-
-
-def vetoes(question: Question, text: str, code: str) -> str | None:
-    """Why a text cannot mean an option: it rules it out, makes it depend, or asks about it."""
-    said = Sentences(text, question)
-    if said.asks or not {*"?？؟"}.isdisjoint(said.head):
-        return "it asks something"
-    if said.hinges():
-        return "it sets a condition"
-    excluded = any(said.excludes(clause, code) for clause in said.clauses)
-    return "it rules that option out" if excluded else None
 
 
 def is_chatter(said: Words) -> bool:
