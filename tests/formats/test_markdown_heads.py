@@ -106,6 +106,18 @@ def test_codes_are_read_in_every_dress(text: str, head: Head) -> None:
     assert head == read_head(text)
 
 
+@pytest.mark.parametrize("dress", ["`", "*", "**", "__"])
+@given(st.lists(st.sampled_from(["Run", "it,", "`npm test`", "*now*", "`rm`"]), min_size=1))
+@example(["Run", "`npm test`"])
+@example(["Never,", "`rm`", "it"])
+@example(["`npm test`", "now"])
+def test_a_code_in_dress_takes_nothing_of_a_label(dress: str, words: list[str]) -> None:
+    """The code or the stars of a label are its own, and it is written as it was read."""
+    head = read_head(f"{dress}[OK]{dress} {(label := ' '.join(words))}")
+    assert head == Head("OK", False, label)
+    assert head == read_head(write_head(head.code, head.label, multi=False))
+
+
 @pytest.mark.parametrize(
     ("text", "label"),
     [

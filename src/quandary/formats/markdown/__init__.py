@@ -361,7 +361,7 @@ _END = r":?(?=[ \t\u00a0]|$|\[[ \t\u00a0xX_-]{1,3}\])"
 _CODE = re.compile(_BRACKETED + _END)
 _DRESSED_CODE = re.compile(
     r"(?P<dress>\*{1,3}|_{1,3}|`)"
-    rf"{_BRACKETED}(?:(?::?[ \t]+|(?<=[A-Z]\])(?![(\[:{{*_]))(?P<label>\S(?:.*?\S)??))?"
+    rf"{_BRACKETED}(?:(?::?[ \t]+|(?<=[A-Z]\])(?![(\[:{{*_`]))(?P<label>\S(?:.*?\S)??))?"
     rf"(?P=dress)(?={_END})"
 )
 """A code in bold or the like, perhaps together with the label or its beginning."""
