@@ -661,3 +661,15 @@ def test_an_open_run_is_looked_up_once(store: Store, monkeypatch: pytest.MonkeyP
     after = runs.advance(store, opened, reply, to=state.key, who="person", through="terminal")
     assert (after.key, opened.row.key) == ("3:", "3:")
     assert read == ["row", "entries"]
+
+
+def test_what_a_server_keeps_open_does_not_grow_with_items(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large runs share a room, the newest always has one, and small runs stay beside them."""
+    monkeypatch.setattr(runs, "MOST_OPEN", 8)
+    small = [small_flows.begin(store).run for _ in range(4)]
+    large = [small_flows.begin(store, pad="x" * 3 * runs.SMALL).run for _ in range(4)]
+    assert list(runs._opened[store]) == small + large[-2:]
+    huge = small_flows.begin(store, pad="x" * 9 * runs.SMALL).run
+    assert list(runs._opened[store]) == [*small, huge]

@@ -61,10 +61,9 @@ behind a colon."""
 class Progress:
     """A flow and where it stands: at a request, or at its end."""
 
-    __slots__ = ("amendment", "arrived", "asked", "error", "flow", "request", "result", "shown")
-
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Flow, size: int) -> None:
         self.flow = flow
+        self.size = size  # of what it began with, in bytes of JSON
         self.request: Request | None = None  # what it waits for; nothing once it is over
         self.arrived: dict[str, Output] = {}
         """Of calls that were made at once, the outputs that have come."""
@@ -154,7 +153,8 @@ def start(flow: str, arguments: dict[str, Any], heard: dict[str, Sent] | None = 
     module = module_of(flow)
     recall = getattr(module, "recall", None) if heard is not None else None
     begin = getattr(module, FLOWS[flow].partition(":")[2] or "start")
-    progress = Progress(recall(arguments, heard) if recall else begin(arguments))
+    begun = recall(arguments, heard) if recall else begin(arguments)
+    progress = Progress(begun, len(msgspec.json.encode(arguments)))
     progress.take(None, Failed)  # one that refuses to begin otherwise is not begun
     return progress
 

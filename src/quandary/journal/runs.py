@@ -715,6 +715,9 @@ IDLE = timedelta(days=180)
 withdraw for good whatever waits. What is recorded next sets it right."""
 MOST_OPEN = 256
 """So many waiting runs of a store are kept open, and a few beside those of `keep_open`."""
+SMALL = 16 * 1024
+"""Bytes that a run may begin with to be kept open beside any others. Larger ones together may have
+as much as all of the small ones, so that what many take does not grow with their items."""
 _kept_open: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
 _opened: WeakKeyDictionary[Store, dict[str, dict[str, Any]]] = WeakKeyDictionary()
 """What is known of the runs that this process resumed last, a few for each store: as good as
@@ -742,6 +745,11 @@ def _keep(handle: OpenRun) -> None:
         most = MOST_OPEN + _kept_open.get(handle.store, 0)
         for oldest in list(opened)[:-most]:  # other threads keep theirs
             opened.pop(oldest, None)
+        if handle.progress.size > SMALL:
+            sizes = {run: known["progress"].size for run, known in opened.copy().items()}
+            large = [run for run, size in sizes.items() if size > SMALL]
+            while len(large) > 1 and sum(map(sizes.__getitem__, large)) > most * SMALL:
+                opened.pop(large.pop(0), None)
 
 
 def _take_over(writer: Writer, progress: Progress, earlier: Earlier) -> None:
