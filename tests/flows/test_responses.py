@@ -379,6 +379,7 @@ def test_an_answer_names_a_route(answer: str, routes: list[str], expected: str |
         ("C", ["C++", "Rust"]),
         ("-5", ["5", "10"]),
         ("A", ["A+", "B"]),
+        ("= 18", ["!= 18", "Unknown"]),
     ],
 )
 def test_a_sign_is_no_punctuation(answer: str, routes: list[str]) -> None:
@@ -398,6 +399,17 @@ def test_an_answer_that_is_no_text_is_read_as_its_text(
     meaning, problem = read_response(f'{{"answer": {said}}}', "decision", routes)
     assert isinstance(meaning, Decision)
     assert (meaning.route, problem) == (route, "")
+
+
+@pytest.mark.parametrize("marked", ["> {}", "=> {}", "= {}", "<{}>", "+ {}", "{} +", "“>> {}.”"])
+def test_a_sign_around_words_is_punctuation_where_no_route_has_one(marked: str) -> None:
+    """A quotation or a bullet takes its way; an amount, a letter's name or a *not* has none."""
+    assert match_route(marked.format("yes"), ["Yes", "No"]) == "Yes"
+    assert match_route(marked.format("Level two"), ["Level two", "No"]) == "Level two"
+    for routes in (["Yes", "Yes +"], ["Yes", "< 3"], ["3", "10"], ["A", "C"], ["Level 3"]):
+        assert match_route(marked.format(routes[0]), routes) in (None, *routes[1:])
+    for other in ("C++", "!= Yes", "≠ Yes", "<> Yes", "≥ Yes"):
+        assert match_route(other, ["Yes", "C"]) is None
 
 
 def test_an_answer_that_is_no_route_is_fed_back_with_the_routes() -> None:

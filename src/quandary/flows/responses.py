@@ -24,8 +24,9 @@ LARGEST = 2**53
 GAP = "[… {:,} bytes left out …]"  # on a line of its own, for the middle of an output
 _LEFT_OUT = re.compile(r"\n\[… [\d,]+ bytes left out …\]\n")
 _SIGN = "[<>=≤≥≠±+−]"  # what makes another amount of a number, or another name of a letter
-_EDGE = rf"(?:[^\W_]|{_SIGN}|-(?=\d))"
+_EDGE = rf"(?:[^\W_]|{_SIGN}|!(?==)|-(?=\d))"
 _BARE = re.compile(rf"{_EDGE}(?:.*{_EDGE})?", re.DOTALL)
+_MARKED = re.compile(r"(?:=*>*|[<+])([^\W\d_]\D+?)[<>=+]?")  # beside words, a mark of any kind
 _FENCE = re.compile(r"(?m)^ {0,3}(?:`{3,}|~{3,})\w*[ \t]*$")
 _WRITTEN = re.compile(r"[^0-9.-]*([0-9][0-9,]{0,20}(?:\.[0-9]{1,9})?) ?([kKmM]?)s?\b")
 _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
@@ -76,7 +77,7 @@ def read_response(
         return Finding(None if problem else meaning, problem)
     if heard:
         return Finding(None, f"The object with `{key}` only repeats one that was in the prompt.")
-    missing = f"There was no JSON object with the key `{key}` in what was printed."
+    missing = f"There was no JSON object with `{key}` on a line of its own in what was printed."
     return Finding(None, missing if text.strip() else "Nothing was printed.")
 
 
@@ -100,10 +101,13 @@ def _deciding(meaning: Meaning) -> object:
 
 
 def match_route(answer: str, routes: Sequence[str]) -> str | None:
-    """The route that an answer names; case and outer punctuation count only between two routes."""
+    """The route that an answer names; case and outer punctuation count only between two routes, and
+    signs where a route has one, too.
+    """
     if answer in routes:
         return answer
-    for fold in (folded, _bare):
+    signs = any(re.search(_SIGN, route) for route in routes)
+    for fold in (folded, _bare) if signs else (folded, _bare, _unmarked):
         wanted = fold(answer)
         if fitting := [route for route in routes if wanted and fold(route) == wanted]:
             return fitting[0] if len(fitting) == 1 else None
@@ -114,6 +118,11 @@ def _bare(text: str) -> str:
     """From the first letter, digit or sign to the last; without any, what is no punctuation."""
     bare = folded(s[0] if (s := _BARE.search(text)) else text.strip(punctuation + whitespace))
     return re.sub(rf" ?({_SIGN}) ?", r"\1", bare)
+
+
+def _unmarked(text: str) -> str:
+    """The same without `>`, `<`, `=` or `+` around words; at a number or a letter they count."""
+    return found[1] if (found := _MARKED.fullmatch(_bare(text))) else ""
 
 
 def clean(text: str) -> str:
