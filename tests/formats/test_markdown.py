@@ -259,6 +259,27 @@ def test_keys_are_found_wherever_they_stand_above_the_options(keys: str) -> None
     assert outline(tree.decisions[0].options) == "X"
 
 
+def test_a_list_of_options_is_no_list_of_keys_for_one_label_that_looks_like_one() -> None:
+    """What may be an option is one, with a diagnostic; above a decision's heading none is."""
+    mixed = "- Yes\n- No\n- Question: ask the team first\n"
+    tree = only(f"# ¶ASK_X\nTrigger: now\n\n{mixed}")
+    labels = [option.label for option in tree.decisions[0].options]
+    assert (labels, tree.question) == (["Yes", "No", "Question: ask the team first"], "")
+    document = parse(f"# ¶ASK_X\nTrigger: now\n\n{mixed}")
+    assert {"decision-missing", "code-missing"} <= {one.rule for one in document.diagnostics}
+    tree = only(f"# ¶ASK_X\n\n{mixed}- Require: person\n\n## Decision: D\n- [X] x\n")
+    assert (tree.question, tree.require) == ("ask the team first", "person")
+    assert outline(tree.decisions[0].options) == "X"
+
+
+def test_a_list_above_a_heading_is_looked_into_once() -> None:
+    """An example in a fence there is one example."""
+    for bullet in ("Note", "Note: this"):
+        inside = "  ```\n  # ¶ASK_Y\n  - [X] x\n  ```\n"
+        text = f"# ¶ASK_X\n\n- Require: person\n- {bullet}\n{inside}\n## Decision: D\n- [X] x\n"
+        assert [tree.name for tree in parse(text).trees] == ["X", "Y"]
+
+
 def test_a_key_behind_a_bullet_is_no_lock_walked_around() -> None:
     """`- Require: person` asks for a person, and `fmt` writes it as a key."""
     text = "### ¶ASK_T\n- **Require**: person\n\n## Decision: D\n- [X] x\n"

@@ -283,6 +283,11 @@ def is_field(text: str) -> bool:
     return _KEY.match(text) is not None
 
 
+def match_key(text: str) -> re.Match[str] | None:
+    """The beginning of a line that has the form of a key, known or not."""
+    return _KEY.match(text) or _ANY_KEY.match(text)
+
+
 def undressed(heading: str) -> str:
     """A heading without what makes the name of its tree bold, slanted or code."""
     found = _DRESSED.match(heading)
@@ -300,7 +305,7 @@ def read_fields(paragraph: Block) -> tuple[list[Field], list[Field]]:
         return [], []
     begun: list[tuple[str, int, int, list[str]]] = []
     for line, column, text in paragraph.lines:
-        if found := _KEY.match(text) or _ANY_KEY.match(text):
+        if found := match_key(text):
             begun.append((found[1].capitalize(), line, column, [text[found.end() :]]))
         elif begun:
             begun[-1][-1].append(text)

@@ -72,6 +72,7 @@ class Reader:
                     self._read_heading(heading, base)
             else:
                 for block in run:
+                    self._look_inside(block)
                     self._read_prose(block)
 
     def _read_heading(self, heading: Block, base: int) -> None:
@@ -112,7 +113,6 @@ class Reader:
 
     def _read_prose(self, block: Block) -> None:
         """Anything that is neither a heading nor a list: keys, prose, fences."""
-        self._look_inside(block)
         opened = self.opened
         if opened is None:
             return
@@ -150,10 +150,11 @@ class Reader:
                 self._finish(item.end + 1)
             return
         heads = [read_head(first_line(item)[2]) for item in items]
+        self._look_inside_items(items)
         if not opened.decisions:
-            if any(is_field(head.label) for head in heads) and not any(h.code for h in heads):
-                for block in (child for item in items for child in item.children):
-                    self._read_prose(block)  # keys, one to a bullet
+            keyed = all(not h.code and markdown.match_key(h.label) for h in heads)
+            if keyed and any(is_field(head.label) for head in heads):
+                self._read_keys(items)
                 return
             opened.decisions.append(OpenDecision("", None, after_prose=opened.prose))
         decision = opened.decisions[-1]
@@ -171,7 +172,12 @@ class Reader:
             for (line, column, text), head in zip(map(first_line, items), heads, strict=True):
                 if head.code not in decision.codes:
                     self.note("stray-text", line, column, text)
-        self._look_inside_items(items)
+
+    def _read_keys(self, items: list[Block]) -> None:
+        """A list that is no options: keys, one to a bullet, or prose. It was looked into."""
+        for block in (child for item in items for child in item.children):
+            if block.kind != "code":
+                self._read_prose(block)
 
     def _note_stray(self, block: Block, *, prose: bool = True) -> None:
         """Text that belongs to no option, or, of prose beside the list, what looks like one."""
@@ -238,7 +244,10 @@ class Reader:
             return
         first = opened.decisions[0] if len(opened.decisions) > 1 else None
         if first and not (first.heading or first.choose or any(h.code for h in first.heads)):
-            del opened.decisions[0]  # a plain list above the first decision's heading is prose
+            # A plain list above the first decision's heading is prose, or keys among it.
+            decisions, opened.decisions = opened.decisions[1:], []
+            self._read_keys(first.items)
+            opened.decisions = decisions
         if _is_tree(opened) and (section := self._build(opened)) is not None:
             section.end = end - 1
             self.sections.append(section)
