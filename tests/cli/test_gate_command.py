@@ -252,13 +252,10 @@ def test_a_slot_in_the_name_of_a_phase_is_filled_or_refused(tried: Tried) -> Non
         assert (ended.status, "still says {area}" in ended.err) == (2, True)
     ended = tried.run("gate", "rel", "--set", "area=the barn")
     assert "Proceed to 2: Build the barn" in str(ended.state["ask"]["tool_input"])
-    tried.declare(PHASES[0], {"label": "2", "name": "Build [topic]"})
-    tried.stand("1")
-    assert "still says [topic]" in tried.run("gate", "rel").err
-    said = {"name": "scope", "description": "what is done in [topic]"}
+    said = {"name": "scope", "description": "what is done in {place}"}
     tried.declare({"label": "1", "name": "Plan", "proof": [said]}, PHASES[1])
     tried.stand("1")
-    assert "the proof scope still says [topic]" in tried.run("gate", "rel").err
+    assert "the proof scope still says {place}" in tried.run("gate", "rel").err
     tried.declare({"label": "1", "name": "Plan {area}"}, PHASES[1])
     tried.stand("1")
     ended = tried.run("gate", "rel", "--set", "area=the barn")
@@ -269,6 +266,24 @@ def test_a_slot_in_the_name_of_a_phase_is_filled_or_refused(tried: Tried) -> Non
         "1: Plan the barn: went on to the next phase (now 2: Build)"
     ]
     assert tried.status["history"][-1]["from"] == "1: Plan {area}"
+
+
+def test_what_nobody_filled_in_is_refused_where_a_track_is_declared_and_not_at_its_gates(
+    tried: Tried,
+) -> None:
+    """A track under way keeps its gate, whatever its phases are called."""
+    for name, said in (("Build the TODO app", "TODO"), ("Ship [beta] {area}", "[beta]")):
+        declared = json.dumps([{"label": "1", "name": "Plan"}, {"label": "2", "name": name}])
+        (tried.folder / "new.json").write_text(declared, encoding="utf-8")
+        ended = tried.run("phase", "start", "new", "--phases", "new.json")
+        assert (ended.status, f"phase 2: {name} still says {said};" in ended.err) == (2, True)
+        assert not (tried.folder / "new" / ".state.json").exists()
+        (folder := tried.folder / said).mkdir()
+        kept = f'{{"phases": {declared}, "currentPhase": "1"}}'
+        (folder / ".state.json").write_text(kept, encoding="utf-8")
+        ended = tried.run("gate", said, "--set", "area=it")
+        shown = name.replace("{area}", "it")
+        assert f"Proceed to 2: {shown}" in str(ended.state["ask"]["tool_input"])
 
 
 def test_a_gate_in_text(tried: Tried) -> None:

@@ -407,7 +407,7 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
     """
     from quandary.desk import phases  # noqa: PLC0415 - one flow at a time
     from quandary.flows import gate as gates  # noqa: PLC0415 - the same
-    from quandary.flows.wording import fill, require_filled  # noqa: PLC0415 - the same
+    from quandary.flows.wording import fill, find_slots, require_filled  # noqa: PLC0415 - the same
     from quandary.formats.proof import convert_typed  # noqa: PLC0415 - the same
 
     folder, kept, stuck = phases.open_track(store, wanted.folder, adopting=True)
@@ -417,10 +417,10 @@ def gate(store: Store, wanted: Gating, showing: Showing, typed: Iterable[str] = 
     phase = gates.require_begun(track, wanted.folder)
     label, _, description = (fill(part.strip(), values) for part in said)
     require_filled(f"{label} {description}", "the custom action")
-    for one in track.phases:
-        require_filled(one.title, "the name of a phase")
-    for field in phase.proof:
-        require_filled(field.description, f"the description of the proof {field.name}")
+    seen = [("the name of a phase", one.title) for one in track.phases]
+    seen += [(f"the description of the proof {f.name}", f.description) for f in phase.proof]
+    for where, text in seen:  # all but slots was let through when it was declared
+        require_filled(" ".join(f"{{{slot}}}" for slot in find_slots(text)), where)
     guarded = wanted.require_person or any(phase.approval for phase in track.phases)
     shown = phases.digest_artifacts(store, folder) if guarded else {}
     base = os.path.realpath(os.curdir)

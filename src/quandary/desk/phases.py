@@ -19,6 +19,7 @@ import msgspec
 
 from quandary.desk.reply import actions, arguments_of
 from quandary.errors import NotFound, ParseError, QuandaryError, Rejected, StoreError
+from quandary.flows.wording import fill, find_slots, require_filled
 from quandary.formats import proof, tracks
 from quandary.formats.tracks import Kept, Passage
 from quandary.journal import chance, runs
@@ -89,6 +90,10 @@ def start_track(store: Store, name: str, given: str, where: str, source: Source)
         before = tracks.read(name)
         text = tracks.write_new(given, where, before, path)
         track = tracks.parse(text, path).track
+        for one in track.phases:  # their slots are filled at the gates
+            for said in (one.title, *(field.description for field in one.proof)):
+                filled = fill(said, dict.fromkeys(find_slots(said), "…"))
+                require_filled(filled, f"phase {one.title}")
         if not source.in_person:
             store.require_newest()
             _require_guards(name, read_ledger(store, folder), track)
