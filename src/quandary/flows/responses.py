@@ -26,7 +26,7 @@ _LEFT_OUT = re.compile(r"\n\[… [\d,]+ bytes left out …\]\n")
 _SIGN = "[<>=≤≥≠±+−]"  # what makes another amount of a number, or another name of a letter
 _EDGE = rf"(?:[^\W_]|{_SIGN}|!(?==)|-(?=\d))"
 _BARE = re.compile(rf"{_EDGE}(?:.*{_EDGE})?", re.DOTALL)
-_MARKED = re.compile(r"(?:=*>*|[<+])([^\W\d_]\D+?)[<>=+]?")  # beside words, a mark of any kind
+_MARKED = re.compile(r"(?:=*>*|[<+])([^\W\d_][^\d<>=+]+)[<>=+]?")  # words: a sign there quotes
 _FENCE = re.compile(r"(?m)^ {0,3}(?:`{3,}|~{3,})\w*[ \t]*$")
 _WRITTEN = re.compile(r"[^0-9.-]*([0-9][0-9,]{0,20}(?:\.[0-9]{1,9})?) ?([kKmM]?)s?\b")
 _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
@@ -101,28 +101,23 @@ def _deciding(meaning: Meaning) -> object:
 
 
 def match_route(answer: str, routes: Sequence[str]) -> str | None:
-    """The route that an answer names; case and outer punctuation count only between two routes, and
-    signs where a route has one, too.
-    """
+    """The route that an answer names; case and outer punctuation count only between two routes."""
     if answer in routes:
         return answer
-    signs = any(re.search(_SIGN, route) for route in routes)
-    for fold in (folded, _bare) if signs else (folded, _bare, _unmarked):
+    for fold in (folded, _bare):
         wanted = fold(answer)
         if fitting := [route for route in routes if wanted and fold(route) == wanted]:
             return fitting[0] if len(fitting) == 1 else None
-    return None
+    words = _MARKED.fullmatch(_bare(answer))
+    if words is None or words[1] == answer or any(re.search(_SIGN, route) for route in routes):
+        return None
+    return match_route(words[1], routes)
 
 
 def _bare(text: str) -> str:
     """From the first letter, digit or sign to the last; without any, what is no punctuation."""
     bare = folded(s[0] if (s := _BARE.search(text)) else text.strip(punctuation + whitespace))
     return re.sub(rf" ?({_SIGN}) ?", r"\1", bare)
-
-
-def _unmarked(text: str) -> str:
-    """The same without `>`, `<`, `=` or `+` around words; at a number or a letter they count."""
-    return found[1] if (found := _MARKED.fullmatch(_bare(text))) else ""
 
 
 def clean(text: str) -> str:
