@@ -311,22 +311,17 @@ def misfit(ask: Ask, reply: Reply) -> str:
     """What is wrong with a reply to this Ask: a code that none of its questions offers."""
     for answer in reply.answers:
         key, picked, further = answer.key, answer.picked, answer.among + answer.proposed
-        for question in ask.questions:
-            if question.key == key:
-                break
-        else:
+        question = ask.question(key)
+        if question is None:
             return f"there is no question {key}"
-        choices = question.choices
+        codes = [choice.code for choice in question.choices]
         for code in picked + further if further else picked:
-            for choice in choices:
-                if choice.code == code:
-                    break
-            else:
+            if code not in codes:
                 # It may be one that only text can name, or the menu before such.
                 known = (f"{one.code}/".startswith(f"{code}/") for one in question.every)
                 if code != BACK and not any(known):  # where nothing is before it, the flow says so
-                    codes = ", ".join(offered(question))
-                    return f"{code} is not offered by {key} (choose from {codes})"
+                    listed = ", ".join(offered(question))
+                    return f"{code} is not offered by {key} (choose from {listed})"
     return ""
 
 

@@ -716,8 +716,7 @@ withdraw for good whatever waits. What is recorded next sets it right."""
 MOST_OPEN = 256
 """So many waiting runs of a store are kept open, and a few beside those of `keep_open`."""
 SMALL = 16 * 1024
-"""Bytes that a run may begin with to be kept open beside any others. Larger ones together may have
-as much as all of the small ones, so that what many take does not grow with their items."""
+"""What begins with so many bytes is kept open beside all else; larger runs share as much again."""
 _kept_open: WeakKeyDictionary[Store, int] = WeakKeyDictionary()
 _opened: WeakKeyDictionary[Store, dict[str, dict[str, Any]]] = WeakKeyDictionary()
 """What is known of the runs that this process resumed last, a few for each store: as good as
