@@ -63,7 +63,7 @@ class Progress:
 
     def __init__(self, flow: Flow, size: int) -> None:
         self.flow = flow
-        self.size = size  # of what it began with, in bytes of JSON
+        self.size = size  # of what it began with, in bytes
         self.request: Request | None = None  # what it waits for; nothing once it is over
         self.arrived: dict[str, Output] = {}
         """Of calls that were made at once, the outputs that have come."""
@@ -148,13 +148,14 @@ def version_of(flow: str) -> int:
     return int(module_of(flow).VERSION)
 
 
-def start(flow: str, arguments: dict[str, Any], heard: dict[str, Sent] | None = None) -> Progress:
+def start(
+    flow: str, arguments: dict[str, Any], size: int, heard: dict[str, Sent] | None = None
+) -> Progress:
     """A flow at its first request, or at the first that it cannot follow from what was heard."""
     module = module_of(flow)
     recall = getattr(module, "recall", None) if heard is not None else None
     begin = getattr(module, FLOWS[flow].partition(":")[2] or "start")
-    begun = recall(arguments, heard) if recall else begin(arguments)
-    progress = Progress(begun, len(msgspec.json.encode(arguments)))
+    progress = Progress(recall(arguments, heard) if recall else begin(arguments), size)
     progress.take(None, Failed)  # one that refuses to begin otherwise is not begun
     return progress
 
@@ -184,7 +185,7 @@ def restart(store: Store, run: str, known: Heard, left: dict[str, Sent]) -> Prog
             f"run {run} was begun with version {began.version} of {began.flow}, and this Quandary "
             f"has version {version}; begin anew with the answers that fit: --from {run}"
         )
-    arguments = dict(known.arguments)
+    arguments, size = dict(known.arguments), known.size
     for name, digest in began.documents.items():
         if name.startswith(MARK):
             continue
@@ -192,9 +193,10 @@ def restart(store: Store, run: str, known: Heard, left: dict[str, Sent]) -> Prog
         if written is None:
             raise Diverged(f"run {run} began with a document that the store has lost")
         arguments[name] = read_document(written, run)
+        size += len(written)
     try:
         changed = known.anew or known.standing.amendments
-        return start(began.flow, arguments, None if changed else left)
+        return start(began.flow, arguments, size, None if changed else left)
     except QuandaryError as error:
         raise Diverged(f"run {run} cannot be begun again: {error}") from error
 
@@ -208,6 +210,7 @@ class Heard(msgspec.Struct, frozen=True):
     """Of what was asked anew after the run had failed, the number, by its key before that."""
     arguments: dict[str, Any]
     """What the run was begun with, without its documents, as it holds since the last retry."""
+    size: int  # of what it was begun with, in bytes
 
 
 def heard(run: str, entries: Sequence[Recorded]) -> Heard:
@@ -244,7 +247,7 @@ def heard(run: str, entries: Sequence[Recorded]) -> Heard:
         assert isinstance(note, Noted)  # noqa: S101 - nothing else takes a run up again
         anew[note.key] = note.amendment
         arguments = arguments | (_matter(run, entries[n - 1]).arguments or {})
-    return Heard(standing, responses, anew, arguments)
+    return Heard(standing, responses, anew, arguments, len(entries[0][1] or b""))
 
 
 def attribute(given: Mapping[str, Given]) -> Reply:

@@ -308,9 +308,9 @@ def begin(
     given = documents or {}
     written = {n: v if n.startswith(MARK) else document_bytes(v) for n, v in given.items()}
     digests = {name: document_digest(text) for name, text in written.items()}
-    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(dict(arguments)))
+    plain: dict[str, Any] = msgspec.json.decode(own := msgspec.json.encode(dict(arguments)))
     read = {n: msgspec.json.decode(t) for n, t in written.items() if not n.startswith(MARK)}
-    progress = start(flow, plain | read)
+    progress = start(flow, plain | read, len(own) + sum(len(written[name]) for name in read))
     source, until = Source(**said), chance.stamp(expires) if expires is not None else ""
     kind: dict[str, Any] = {"flow": flow, "version": version_of(flow), "project": project}
     writer = Writer(Run(0, id="", expires=until or None, **kind), source)

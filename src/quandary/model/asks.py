@@ -506,9 +506,7 @@ def _unnamed(candidates: Sequence[Candidate]) -> Iterator[tuple[int, str]]:
         key = candidate.key
         if not key.strip():
             yield number, "its key is missing; give it a short one, such as E1"
-        elif (
-            not re.search(r"\w", key) or key != " ".join(key.split()) or "{" in key
-        ):  # no slot is filled there
+        elif key != " ".join(key.split()) or "{" in key or not re.search(r"\w", key):
             yield number, "its key cannot be typed; give it a short one on one line, such as E1"
         if not candidate.title.strip():
             yield number, "its title is missing; say in a few words what it is"
