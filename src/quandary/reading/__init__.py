@@ -8,7 +8,7 @@ a reply into clauses (`sentences`) and accounts for all their words (`meaning`, 
 from __future__ import annotations
 
 import re
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from msgspec.structs import replace
@@ -34,6 +34,18 @@ _JOINT = (  # what stands behind one of several names
     r"""(?:[ .…!"”»']*(?:\Z|[,;&+\n])| (?=and |plus ))[ "“«']*"""
     r"""(?:(?:[,;&+\n]|and |plus )[ "“«']*)*"""
 )
+_WORD = r"""(?x)
+    \A-\d+                                                      # no place in a list
+    | [$€£](?:\d+(?:[.,]\d+)*)?                                 # money
+    | \d{1,3}(?:,\d{3})+(?!\d)                                  # thousands
+    | \d+(?:[.,]\d+)?(?=(?i:[kmgt]i?b|ms|px|mins?|hrs?|k[gm])(?!\w))  # a number before its unit
+    | \d{1,2}(?::\d\d)?\ ?(?i:[ap]m)(?!\w)                      # a time of day
+    | \d+(?:[.,]\d+)?\ ?(?i:%|percent(?!\w))
+    | [vV]?\d+(?:[.:]\d+)+                                       # versions and times
+    | [wW]/[oO](?!\w)                                            # without
+    | [^\W_]+(?:['’`´][^\W_]+)*
+    | [👍👎✅❌🚀]
+"""
 _MARKS: dict[str, Prefix] = {"???": "deep", "?": "explain", "!": "force", "#": "tag"}
 _MARKS |= {"@": "reference", "+": "add"}
 
@@ -100,21 +112,19 @@ def _read_confirmation(bare: str, question: Question) -> Reading:
 def _read_prefix(bare: str, question: Question, mode: Mode) -> Reading | None:
     """A prefix stands first, unless it is a code's; `#2` is a number in plain text."""
     coded = re.split(r"[\s,;]", bare)[0].casefold() in names_of(question).codes
-    head, colon, rest = bare.partition(":")
-    if colon and head.rstrip() in {"q", "Q"}:
-        return Reading("prefix", prefix="question", argument=rest.strip())
-    for mark, prefix in ((mark, _MARKS[mark]) for mark in _MARKS if bare.startswith(mark)):
-        if coded or (prefix == "tag" and mode == "plain" and re.match(r"#\s*\d+(?!\w)", bare)):
-            return None
-        argument = bare[len(mark) :].strip()
-        if prefix in {"force", "add"}:
-            argument = re.sub(r"\[\s*([^\[\]]+?)\s*\]", r"\1", argument)
-        added = _read_added(argument, question, mode) if prefix == "add" else argument
-        # A mark alone is half a thought: the question comes again.
-        if added is None or (bare[1:2].isspace() and prefix in {"tag", "reference"}):
-            return OWN
-        return Reading("prefix", prefix=prefix, argument=added)
-    return None
+    if asked := re.match(r"[qQ]\s*:", bare):
+        return Reading("prefix", prefix="question", argument=bare[asked.end() :].strip())
+    mark = next(filter(bare.startswith, _MARKS), "")
+    if not mark or coded or (mode == "plain" and re.match(r"#\s*\d+(?!\w)", bare)):
+        return None
+    prefix, argument = _MARKS[mark], bare[len(mark) :].strip()
+    if prefix in {"force", "add"}:
+        argument = re.sub(r"\[\s*([^\[\]]+?)\s*\]", r"\1", argument)
+    added = _read_added(argument, question, mode) if prefix == "add" else argument
+    # A mark alone is half a thought: the question comes again.
+    if added is None or (bare[1:2].isspace() and prefix in {"tag", "reference"}):
+        return OWN
+    return Reading("prefix", prefix=prefix, argument=added)
 
 
 def _read_added(argument: str, question: Question, mode: Mode) -> str | None:
@@ -286,22 +296,6 @@ def names_of(question: Question) -> Names:
     return option_names((*question.choices, *question.named))
 
 
-@cache
-def _word() -> re.Pattern[str]:
-    return re.compile(r"""(?x)
-        \A-\d+                                                      # no place in a list
-        | [$€£](?:\d+(?:[.,]\d+)*)?                                 # money
-        | \d{1,3}(?:,\d{3})+(?!\d)                                  # thousands
-        | \d+(?:[.,]\d+)?(?=(?i:[kmgt]i?b|ms|px|mins?|hrs?|k[gm])(?!\w))  # a number before its unit
-        | \d{1,2}(?::\d\d)?\ ?(?i:[ap]m)(?!\w)                      # a time of day
-        | \d+(?:[.,]\d+)?\ ?(?i:%|percent(?!\w))
-        | [vV]?\d+(?:[.:]\d+)+                                       # versions and times
-        | [wW]/[oO](?!\w)                                            # without
-        | [^\W_]+(?:['’`´][^\W_]+)*
-        | [👍👎✅❌🚀]
-    """)
-
-
 @lru_cache(maxsize=4096)
 def _spell(word: str) -> str:
     """A word folded, and a number as it is mostly written: `5,000` and `5k` as `5000`."""
@@ -335,13 +329,13 @@ def trim(text: str) -> str:
 
 def spans(text: str) -> list[Span]:
     """The words of a text, folded, with where they begin and end."""
-    return [(_spell(m.group()), m.start(), m.end()) for m in _word().finditer(text)]
+    return [(_spell(m.group()), m.start(), m.end()) for m in re.finditer(_WORD, text)]
 
 
 @lru_cache(maxsize=2048)
 def words(text: str) -> tuple[str, ...]:
     """The words of a text, folded."""
-    return tuple(_spell(m) for m in _word().findall(text))
+    return tuple(_spell(m) for m in re.findall(_WORD, text))
 
 
 def slips(typed: str, meant: str) -> int | None:

@@ -372,19 +372,18 @@ def _part(said: Words, joints: frozenset[str]) -> list[Words]:
 
 def read_sense(said: Words) -> Meaning | None:
     """Yes, no, or nothing but fillers; None when anything else is said, or both."""
-    senses: set[Sense] = set()
-    at = 0
-    while at < len(said):
-        for long in range(min(5, len(said) - at), 0, -1):
-            phrase = said[at : at + long]
-            last = at + long == len(said) or long > 2 or phrase[-1] not in WORDS.excluders
+    senses = set[Sense]()
+    while said:
+        for long in range(min(5, len(said)), 0, -1):
+            phrase, rest = said[:long], said[long:]
+            last = not rest or long > 2 or phrase[-1] not in WORDS.excluders
             if phrase in SAYINGS.no and last:
                 senses.add("no")
             elif phrase in SAYINGS.yes:
                 senses.add("yes")
             elif long > 1 or phrase[0] not in WORDS.interjections | WORDS.pointing:
                 continue
-            at += long
+            said = rest
             break
         else:
             return None

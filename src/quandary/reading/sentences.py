@@ -435,9 +435,8 @@ def _join(gap: str, before: str, word: str) -> str:
         return "to"
     if re.match(r"\s*(?::|[-=]?>|=|→)", gap):  # `E1: cut`, `E1 -> cut`
         return ":"
-    if re.search(_BREAK, gap if word.isascii() else gap + word) or (
-        before.isdigit() and "." in gap
-    ):
+    halted = re.search(_BREAK, gap if word.isascii() else gap + word)
+    if halted or (before.isdigit() and "." in gap):
         return "."
     joints = {",": ",", "&": "and", "+": "and", "/": "/"}
     return next((joint for sign, joint in joints.items() if sign in gap), "")
