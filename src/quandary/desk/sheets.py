@@ -66,6 +66,7 @@ HOSTS = {
 
 OTHERS = tuple(host.other for host in HOSTS.values())
 """The hosts' own words for Other; no choice is spelt like that."""
+_OTHERS = frozenset(map(str.casefold, OTHERS))
 
 NOTHING_CHOSEN = frozenset({"(notes only)", "(no option selected)"})
 """Read: stands where an answer would, when the person only left a note."""
@@ -84,7 +85,7 @@ def find_host(name: str) -> Host:
 
 def is_other(text: str) -> bool:
     """A host's own word for Other, with nothing said beside it."""
-    return text.strip().casefold() in map(str.casefold, OTHERS)
+    return text.strip().casefold() in _OTHERS
 
 
 def one_line(line: str) -> str:

@@ -471,7 +471,7 @@ class Decider(Asking[Level]):
         options = self._options(item, root)
         block = f"**{wording.header(item, None)}** — {item.context}" if item.context else ""
         blocks, why, multi = (block,) if block else (), why or self.why, is_multi(options)
-        known = known_of(item, self.terms.values)
+        known = known_of(item, self.terms.values) if self.terms.fields else {}
         fields = tuple([fill_field(field, known) for field in self.terms.fields])
         said: dict[str, Any] = {"blocks": blocks, "why": why, "fields": fields}
         return Level(item=item, multi=multi, root=root, options=options, **said)
@@ -490,7 +490,7 @@ class Decider(Asking[Level]):
         return [any("{" in f"{o.label}{o.description}" for _, o in walk) for walk in walks]
 
     def _extras(self, item: Item, fill: Fill = wording.fill) -> tuple[Extra, ...]:
-        known = known_of(item, self.terms.values)
+        known = known_of(item, self.terms.values) if self.extras else {}
         return tuple(replace(e, text=fill(e.text, known)) for e in self.extras)
 
     def result(self) -> dict[str, Any]:

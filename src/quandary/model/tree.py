@@ -141,7 +141,8 @@ def walk(options: tuple[Option, ...]) -> Iterator[tuple[tuple[str, ...], Option]
     while waiting:
         path, option = waiting.pop()
         yield path, option
-        waiting.extend(((*path, child.code), child) for child in reversed(option.options))
+        if option.options:
+            waiting += [((*path, child.code), child) for child in reversed(option.options)]
 
 
 def find(options: tuple[Option, ...], path: str) -> Option | None:
@@ -172,9 +173,10 @@ def other_of(options: tuple[Option, ...]) -> Option | None:
     """The option that stands for the host's own "Other": `[OTH]`, or what a dialect puts there."""
     for code in (OTHER, *STAND_INS):
         for option in options:
-            says_other = code != "MORE" or option.label.rstrip(".… ").casefold() in _MORE_LABELS
-            if option.code == code and says_other:
-                return option
+            if option.code == code:
+                label = option.label.rstrip(".… ").casefold()
+                if code != "MORE" or label in _MORE_LABELS:
+                    return option
     return None
 
 

@@ -464,6 +464,9 @@ def is_template(code: str, label: str) -> bool:
     return code == "CODE" and (not label or _TEMPLATE_LABEL.match(label) is not None)
 
 
+RESERVED = frozenset((OTHER, *STAND_INS, "A", "B", "C"))  # what no code is made like
+
+
 class Codes:
     """The codes of one level, and new ones for options whose author wrote none."""
 
@@ -473,12 +476,11 @@ class Codes:
 
     def derive(self, label: str) -> str:
         """A code made from the label, unlike those of its siblings."""
-        reserved = {OTHER, *STAND_INS, "A", "B", "C"}
         if label.rstrip(".… ").casefold() == "other" and OTHER not in self.taken:
             code = OTHER
         else:
             found = (c for c in self._candidates(label) if c not in self.taken)
-            code = next(c for c in found if c not in reserved)
+            code = next(c for c in found if c not in RESERVED)
         self.taken.add(code)
         return code
 
