@@ -47,9 +47,9 @@ class Rule(NamedTuple):
 RULES: dict[str, Rule] = {}
 _OF_CHARTS = """
 comment connector-end connector-text duplicate-id duplicate-route end-alone endless extra-cells
-id-missing label-missing line-to-nowhere lone-decision loose-line misspelt multi-select no-arrow
-no-start no-steps no-text note-arrow several-starts several-unlabelled slot-unknown start-text
-subgraph-open subprocess-circle subprocess-file subprocess-plain syntax terminator-choice
+field-twice id-missing label-missing line-to-nowhere lone-decision loose-line misspelt multi-select
+no-arrow no-start no-steps no-text note-arrow several-starts several-unlabelled slot-unknown
+start-text subgraph-open subprocess-circle subprocess-file subprocess-plain syntax terminator-choice
 terminator-task two-way unreachable"""
 CHARTS = frozenset(_OF_CHARTS.split())  # what is found wrong with charts where they are read
 
