@@ -27,7 +27,7 @@ from quandary.journal.entries import Source, sha256
 from quandary.journal.progress import complete_types
 from quandary.model.asks import Note
 from quandary.model.calls import Call, Decision, Output, fold
-from quandary.settings import reading_agent, state_folder, user_settings
+from quandary.settings import read_reader, state_folder, user_settings
 from quandary.settings.agents import Catalogue, read_catalogue
 from quandary.settings.files import read_text, write_text
 
@@ -296,7 +296,7 @@ async def _read_once(
     advisors: Collection[str], call: Call, catalogue: Catalogue, around: Surroundings
 ) -> Output:
     """What an agent makes of a prompt, asked once; only the route that it chose is kept."""
-    reader = reading_agent()
+    reader = read_reader(user_settings().table("reading"))
     if fold(call.agent) not in (advisors if not call.routes else (fold(reader),)):
         why = f"your settings name {reader or 'no agent'} for that ([reading])"
         return Output(call.key, error=f"{call.agent} reads no replies here; {why}")

@@ -130,13 +130,8 @@ def user_settings() -> Settings:
     return Settings(None, _parts("user", os.path.join(config_folder(), "config.toml")))
 
 
-def reading_agent() -> str:
-    """The agent that proposes what replies mean, as the user's own `[reading]` says, if any."""
-    return read_reader(user_settings().table("reading"))
-
-
 def read_reader(table: dict[str, Any]) -> str:
-    """The agent that a `[reading]` names."""
+    """The agent that proposes what replies mean, as a table `[reading]` says, if any."""
     for key in table.keys() - {"agent"}:
         raise ParseError(f"[reading] has no key {key} (there is agent)")
     agent = table.get("agent", "")
