@@ -24,6 +24,7 @@ from quandary.desk.begin import Asking, Permitting, Showing, digest_of
 from quandary.desk.drafts import meaning
 from quandary.desk.state import conceal, describe_state, hand_over, look
 from quandary.doors.web.access import RUN_ID, RunId, Site, TheSite, Visit
+from quandary.doors.web.events import hear_end
 from quandary.errors import QuandaryError
 from quandary.journal import runs as driver
 from quandary.journal.store import Run, State
@@ -42,8 +43,6 @@ PROBLEM = "application/problem+json"
 LONGEST_TEXT = 20_000
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Key = Annotated[str, Meta(max_length=1_000)]
-
-
 PROPOSED = (
     "The code of the option that you think the text means; the person is asked to confirm it."
 )
@@ -243,8 +242,7 @@ def shortcut(work: Callable[..., StateAnswer], kind: type[Struct], status: int) 
                 return await app(scope, receive_again, send)
             request, site = Visit(scope, receive, send), scope["litestar_app"].state["site"]
             do = partial(work, request, site, data=data, **path)
-            found = await asyncio.get_running_loop().run_in_executor(None, do)
-            body: Any = found.content
+            body: Any = (await asyncio.get_running_loop().run_in_executor(None, do)).content
             size = str(len(body)).encode()
             headers = [(b"content-type", b"application/json"), (b"content-length", size)]
             await send({"type": "http.response.start", "status": status, "headers": headers})
@@ -512,13 +510,7 @@ async def hook(
     if site.hook is None:
         raise NotFoundException
     data, gone = await request.body(), threading.Event()
-
-    async def hear_end() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-        gone.set()
-
-    hearing = asyncio.create_task(hear_end())
+    hearing = asyncio.create_task(hear_end(request.receive, gone.set))
     try:
         work = partial(site.hook, event, data, site.store, lambda: not gone.is_set())
         said = await asyncio.get_running_loop().run_in_executor(_HOOKS, work)

@@ -50,6 +50,13 @@ _HEADERS = [
 ]
 
 
+async def hear_end(receive: Receive, act: Callable[[], object]) -> None:
+    """Do something when whoever asked has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    act()
+
+
 @dataclass(eq=False)
 class Page:
     """An open page, and what it hears of: a run, or nothing for all; and of which project."""
@@ -197,16 +204,10 @@ class Events:
 
     async def stream(self, page: Page, receive: Receive) -> None:
         """Write to a page until it is let go, or goes."""
-
-        async def hear_end() -> None:
-            while (await receive())["type"] != "http.disconnect":
-                pass
-            self.let_go(page)
-
         await page.send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         await page.send(_HELLO)
         self.add(page)
-        hearing = asyncio.create_task(hear_end())
+        hearing = asyncio.create_task(hear_end(receive, partial(self.let_go, page)))
         try:
             while page in self._pages and not self.over:
                 await page.stirred.wait()
