@@ -22,15 +22,7 @@ from litestar.response import Redirect
 from markupsafe import Markup
 
 from quandary.desk.authority import Caller, Scope, find_run, open_run
-from quandary.doors.web.tokens import (
-    MEMORY,
-    SESSION_SECONDS,
-    Keys,
-    Kind,
-    Network,
-    Visitor,
-    find_sender,
-)
+from quandary.doors.web.tokens import MEMORY, SESSION_SECONDS, Keys, Network, Visitor, find_sender
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Send
@@ -38,6 +30,7 @@ if TYPE_CHECKING:
 
     from quandary.desk.walks import Walks
     from quandary.doors.web.events import Events
+    from quandary.doors.web.tokens import Kind
     from quandary.journal.entries import Entry
     from quandary.journal.entries import Kind as EntryKind
     from quandary.journal.runs import OpenRun
@@ -110,8 +103,7 @@ class Site:
                 f"{by} is the name of a user; log in with their token, or leave out `by`"
             )
         who: Any = "person" if visitor.is_person else "api"
-        is_user = self.keys.is_user(visitor)
-        return Caller(who, "web", visitor.name or by, self.scope, is_user)
+        return Caller(who, "web", visitor.name or by, self.scope, self.keys.is_user(visitor))
 
     def find_run(self, request: Visit, name: str) -> str:
         """The run that a request names, among those that its sender sees."""
@@ -293,8 +285,7 @@ def _require_small(headers: Headers) -> None:
 
 async def wait_for_turn(keys: Keys, kind: Kind, sender: str, secret: str) -> None:
     """Hold a secret back while others from there are guessed, and refuse it behind too many."""
-    seconds = keys.wait(kind, sender, secret)
-    if seconds is None:
+    if (seconds := keys.wait(kind, sender, secret)) is None:
         raise HTTPException(
             "too many wrong tokens or codes; wait a minute",
             status_code=429,
@@ -356,14 +347,13 @@ def way_back(wanted: str) -> str:
 
 
 def _cookie(request: Visit, site: Site, value: str, seconds: int) -> Cookie:
-    forwarded = request.headers.get("x-forwarded-proto", "")
     return Cookie(
         key=COOKIE + site.keys.server,
         value=value,
         max_age=seconds,
         httponly=True,
         samesite="lax",
-        secure="https" in (request.url.scheme, forwarded),
+        secure="https" in (request.url.scheme, request.headers.get("x-forwarded-proto", "")),
     )
 
 
@@ -387,8 +377,7 @@ async def log_in(request: Visit, site: TheSite) -> Page | Redirect:
     to = way_back(one(fields, "to"))
     sender, secret = request.scope["state"]["sender"], one(fields, "code")
     await wait_for_turn(site.keys, "login", sender, secret)
-    session = site.keys.log_in(secret)
-    if session is None:
+    if (session := site.keys.log_in(secret)) is None:
         site.keys.failed("login", sender)
         return _login_page(request, site, to, UNKNOWN, 401)
     site.keys.succeeded(sender, secret)

@@ -103,8 +103,7 @@ class Keys:
     def new_code(self) -> str:
         """A code that opens one login, for whoever sees the terminal that the server runs in."""
         code = secrets.token_urlsafe(9)
-        ends = (time.time() + CODE_SECONDS, time.monotonic() + CODE_SECONDS)
-        self._codes[_hash(code)] = ends
+        self._codes[_hash(code)] = (time.time() + CODE_SECONDS, time.monotonic() + CODE_SECONDS)
         return code
 
     @property
@@ -145,8 +144,7 @@ class Keys:
     def is_user(self, visitor: Visitor) -> bool:
         """Whether somebody has logged in, or sent a user's own token and not the server's."""
         name = visitor.bearer
-        known = name in self._users and not (self._token and name == SERVERS)
-        return visitor.is_person or known
+        return visitor.is_person or (name in self._users and not (self._token and name == SERVERS))
 
     def is_taken(self, name: str) -> bool:
         """Whether a name stands for whoever has a token, so that nobody else goes by it."""
@@ -176,12 +174,9 @@ class Keys:
             session = msgspec.json.decode(written, type=Session)
         except (ValueError, msgspec.DecodeError):
             return None
-        if session.user and session.user not in self._users:
-            return None
-        secret = self._users.get(session.user, b"")
-        if not _same(self._sign(b"cookie", body, secret), signature):
-            return None
-        return session if self.is_open(session) else None
+        is_known = not session.user or session.user in self._users
+        signed = self._sign(b"cookie", body, self._users.get(session.user, b""))
+        return session if is_known and _same(signed, signature) and self.is_open(session) else None
 
     def is_open(self, session: Session) -> bool:
         """Whether a session has neither run out nor been ended."""
@@ -205,11 +200,9 @@ class Keys:
         before does not wait for guesses of others, nor does a code: nobody guesses it.
         """
         digest, guesser = _hash(secret), self._guesser(kind, address)
-        if (_network(address), digest) in self._proven or (
-            kind == "login" and digest in self._codes
-        ):
-            return 0.0
-        if len(self._recent(guesser)) < FAILURES:
+        is_proven = (_network(address), digest) in self._proven
+        is_code = kind == "login" and digest in self._codes
+        if is_proven or is_code or len(self._recent(guesser)) < FAILURES:
             return 0.0
         now = time.monotonic()
         turn = max(now, self._turns.get(guesser, 0.0))
@@ -267,8 +260,7 @@ def find_sender(peer: str, forwarded: list[str], proxies: tuple[Network, ...]) -
         return peer
     sender = peer
     for hop in (peer, *reversed(",".join(forwarded).split(","))):
-        known = _read_address(hop)
-        if known is None:
+        if (known := _read_address(hop)) is None:
             break
         sender = str(known)
         if not any(known in proxy for proxy in proxies):
