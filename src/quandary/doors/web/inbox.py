@@ -340,11 +340,8 @@ def _likeness(ask: Ask, tree: str) -> str:
 
 
 def _fits(row: Row, wanted: Wanted, words: Sequence[str]) -> bool:
-    if wanted.kind and row.run.flow != KINDS[wanted.kind]:
-        return False
-    if wanted.asker and row.asker != wanted.asker:
-        return False
-    return all(word in row.words for word in words)
+    is_kind = KINDS.get(wanted.kind, row.run.flow) == row.run.flow
+    return is_kind and wanted.asker in ("", row.asker) and all(word in row.words for word in words)
 
 
 def _judge(row: Row, settings: Settings | None) -> Row:
@@ -354,20 +351,19 @@ def _judge(row: Row, settings: Settings | None) -> Row:
     if row.ask is None:
         return row
     warns = is_one_way(settings, row.ask)
-    alone = warns or (
-        row.same and (_is_caught(row.ask) or any(map(find_known, _words_of(row.ask))))
-    )
+    alone = warns or (row.same and _is_caught(row.ask))
     return row._replace(one_way=warns, same="" if alone else row.same)
 
 
 def _is_caught(ask: Ask) -> bool:
     """Whether the net catches what is asked of an item, which may have any name, its name, or what
-    can be chosen.
+    can be chosen; or whether all of that is known not to be taken back.
     """
     one = ask.questions[0]
     asked = one.text.replace(one.title, "it") if one.title else one.text
     choices = (f"{choice.label}. {choice.description}" for choice in one.choices)
-    return bool(one_way(one.id, f"{one.title}?", asked, *choices))
+    caught = one_way(one.id, f"{one.title}?", asked, *choices)
+    return bool(caught) or any(map(find_known, _words_of(ask)))
 
 
 def is_one_way(settings: Settings | None, ask: Ask) -> bool:
@@ -503,8 +499,7 @@ def answer_of(found: GivenAnswer) -> Answer:
 def tell_about(origin: Origin) -> str:
     """What a run is about, with the name of its tree, or of what asked, as people write it."""
     name, colon, rest = origin.about.partition(":")
-    kinds = {flow: kind for kind, flow in KINDS.items()}
-    name = kinds.get(name, name)
+    name = {flow: kind for kind, flow in KINDS.items()}.get(name, name)
     shown = name.replace("_", " ").capitalize() if name.isupper() or name in KINDS else name
     return f"{shown}{origin.titles and f' · {origin.titles}'}{colon}{rest}"
 

@@ -50,11 +50,8 @@ SHARE = 0.05
 PIECE = 0.5
 PAUSE = 0.2
 """Seconds that a long journal is counted at a time, and that the server is left alone between."""
-
-
 _BROKEN = 500
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a restart shows in any counter
-
 
 _LABELS = ("app_name", "method", "path", "waits", "status_code")
 _REQUESTS = Counted("quandary_http_requests", "Total requests", _LABELS)
@@ -188,8 +185,7 @@ class Metrics:
 
     def _of_the_server(self, *, up: bool) -> list[Metric]:
         polls = "Requests that wait for something to happen to a run."
-        kinds = map(_kind_of, list(_under_way.values()))
-        open_ = Counter((*kind, "200") for kind in kinds if kind)
+        open_ = Counter((*kind, "200") for kind in map(_kind_of, list(_under_way.values())) if kind)
         return [
             _gauge("info", "The version that runs.", {(__version__,): 1}, "version"),
             _gauge("store_up", "Whether the store can be used.", int(up)),
@@ -359,8 +355,7 @@ async def metrics(
     readiness: NamedDependency[Readiness], figures: NamedDependency[Metrics]
 ) -> Response[bytes]:
     """Figures for Prometheus."""
-    written = await figures.written(up=await readiness.there())
-    return Response(written, media_type=CONTENT_TYPE)
+    return Response(await figures.written(up=await readiness.there()), media_type=CONTENT_TYPE)
 
 
 HEALTH = [healthz, readyz, metrics]

@@ -414,7 +414,6 @@ def _show_amendment(
     wrong: str = "",
 ) -> Page:
     """The page with the question as it was asked, and the answer as it stands."""
-    shown = conceal_files(site.store, site.caller(request), run, found.ask)
     return page(
         request,
         site,
@@ -422,7 +421,7 @@ def _show_amendment(
         status=status,
         run=run,
         given=run_pages.given(found),
-        preamble=shown.preamble.text,
+        preamble=conceal_files(site.store, site.caller(request), run, found.ask).preamble.text,
         sheet=run_pages.sheet(found.ask, 0, found.question, fields or {}, wrong),
         why=one(fields or {}, "why"),
         problem=problem,
@@ -463,8 +462,7 @@ HARMLESS = "default-src 'none'; sandbox"
 @get("/runs/{run:str}/attachments/{digest:str}", sync_to_thread=True, include_in_schema=False)
 def attachment(request: Visit, site: TheSite, run: RunId, digest: FromPath[str]) -> Response[bytes]:
     """An attachment as a file. Whatever it is, it is never a page of ours, and runs nothing."""
-    name = site.find_run(request, run)
-    about, data = load(site.store, name, digest)
+    about, data = load(site.store, site.find_run(request, run), digest)
     media = "text/plain; charset=utf-8" if about.is_text else find_media(data)
     way = "inline" if about.is_text or about.shape == "image" else "attachment"
     return Response(
@@ -602,8 +600,7 @@ def answer_together(request: Visit, site: Site, fields: Fields) -> Page | Redire
             return _show_together(request, site, rows, problem, fields, problems)
         sent = {"token": f"{token}:{row.run.id}"[:200], "sent": digest_of(keys, row.run.id)}
         try:
-            to = keys[row.run.id]
-            replies.record_reply(site.store, caller, row.run.id, reply, to=to, **sent)
+            replies.record_reply(site.store, caller, row.run.id, reply, to=keys[row.run.id], **sent)
         except QuandaryError as refused:
             counted = f" {len(done)} of {len(rows)} were recorded." if done else ""
             return _show_together(

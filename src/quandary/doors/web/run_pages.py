@@ -146,8 +146,7 @@ def _track(store: Store, run: str) -> dict[str, Any] | None:
     shown = kept.history[-MOST_EVENTS:]
     history = [_tell_passage(store, folder, passage) for passage in shown]
     left = [(passage.phase if passage.finished else passage.source) or "" for passage in shown]
-    labels = ((split(phase) or ("",))[0] for phase in left)
-    both = zip(labels, history, strict=True)
+    both = zip(((split(phase) or ("",))[0] for phase in left), history, strict=True)
     passed = {label: told["who"] if told["journalled"] else "" for label, told in both}
     return {"track": kept.track, "passed": passed, "history": history, "signs": SIGNS}
 
