@@ -11,16 +11,7 @@ import msgspec
 
 from quandary.desk.begin import Beginning, Showing
 from quandary.errors import NotFound, QuandaryError, Rejected
-from quandary.flows.walk import (
-    TIMEOUT,
-    Budget,
-    Defaults,
-    Planned,
-    Terms,
-    most_calls,
-    plan,
-    unfilled,
-)
+from quandary.flows.walk import TIMEOUT, Budget, Defaults, Terms, most_calls, plan, unfilled
 from quandary.journal.entries import read_beginning, read_document
 from quandary.model.calls import HUMAN, is_human
 from quandary.model.chart import named
@@ -29,6 +20,7 @@ from quandary.settings import Settings, read_settings
 from quandary.settings.agents import Agent, Catalogue, permit, tell_permission, words
 
 if TYPE_CHECKING:
+    from quandary.flows.walk import Planned
     from quandary.journal.store import Store
     from quandary.model.asks import Item
 

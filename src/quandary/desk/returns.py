@@ -31,21 +31,13 @@ from msgspec.structs import replace
 from quandary.desk import sheets
 from quandary.desk.sheets import check_values, name_values, read_typed, take_values
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
-from quandary.model.asks import (
-    Annotation,
-    Answer,
-    Ask,
-    Outcome,
-    Question,
-    Reading,
-    Reply,
-    read_annotations,
-)
+from quandary.model.asks import Annotation, Answer, Outcome, Reply, read_annotations
 from quandary.model.text import is_blank, take_once
 from quandary.model.tree import OTHER
 
 if TYPE_CHECKING:
     from quandary.desk.sheets import Sheet
+    from quandary.model.asks import Ask, Question, Reading
 
     Read = Callable[[str, Question, Literal["strict", "plain"]], Reading]
 
@@ -187,8 +179,7 @@ class _ReplyReader:
 
     def _parse_object(self, data: dict[str, Any]) -> Reply | Outcome:
         self._check_echo(data.get("questions"))
-        response = text_of(data.get("response"), "response")
-        if response:
+        if response := text_of(data.get("response"), "response"):
             return self.parse_words(response)
         answers = data.get("answers")
         if answers is None and data.get("action") == "accept":
@@ -464,8 +455,7 @@ class _ReplyReader:
 
     def require_sheet(self, name: str) -> Sheet:
         """The question of that text or key; any other has been answered before."""
-        found = self.find_sheet(name)
-        if found is None:
+        if (found := self.find_sheet(name)) is None:
             waiting = ", ".join(f"{s.question.key} “{sheets.shorten(s.text)}”" for s in self.sheets)
             told = f"“{sheets.shorten(name)}” does not wait now; what waits is {waiting}"
             raise AlreadyAnswered(f"already answered: {told}")
@@ -589,8 +579,7 @@ def parse_sentence(text: str, questions: Iterable[str]) -> dict[str, Any] | None
     """
     if responded := _RESPONDED.match(text):
         return {"response": text[responded.end() :]}
-    answered = _ANSWERED.match(text)
-    if not answered:
+    if not (answered := _ANSWERED.match(text)):
         return None
     body = text[answered.end() :]
     cuts = [place for closing in _CLOSINGS if (place := body.rfind(closing)) >= 0]
