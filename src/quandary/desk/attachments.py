@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from binascii import Error
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
@@ -113,13 +114,10 @@ def _shape(name: str, data: bytes) -> Shape:
         return "image"
     if data.startswith(b"%PDF-"):
         return "pdf"
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return "file"
-    if "\0" in text:
-        return "file"
-    return _ENDINGS.get(os.path.splitext(name)[1].lower(), "text")
+    with suppress(UnicodeDecodeError):
+        if "\0" not in data.decode():
+            return _ENDINGS.get(os.path.splitext(name)[1].lower(), "text")
+    return "file"
 
 
 def find_media(data: bytes) -> str:

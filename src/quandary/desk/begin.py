@@ -450,8 +450,7 @@ def permit(wanted: Permitting, showing: Showing, by: str = "") -> Beginning:
     from quandary.flows.permit import Terms  # noqa: PLC0415 - one flow at a time
     from quandary.model.requests import PermitRequest  # noqa: PLC0415 - the same
 
-    action = " ".join(wanted.action.split())
-    if not action:
+    if not (action := " ".join(wanted.action.split())):
         raise QuandaryError("the action is missing: say in a line what is to be done")
     if len(wanted.input.encode()) > LARGEST_INPUT:
         raise QuandaryError(
@@ -459,8 +458,7 @@ def permit(wanted: Permitting, showing: Showing, by: str = "") -> Beginning:
             "ask about its digest, and check that before you act"
         )
     about = PermitRequest(action, wanted.input, folder=os.getcwd(), reason=wanted.reason)
-    request = replace(about, asker=by or wanted.by)
-    return _beginning("permit", Terms(request, showing.limits()))
+    return _beginning("permit", Terms(replace(about, asker=by or wanted.by), showing.limits()))
 
 
 def walk(wanted: Walking, showing: Showing, agents: Agents) -> Beginning:

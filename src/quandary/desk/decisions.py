@@ -85,8 +85,7 @@ def find_decisions(
     watch: Watch = lambda *_: None,
 ) -> list[Decision]:
     """The newest decisions, of one project or of all, that have all the words."""
-    wanted = words_in(words)
-    if not wanted:
+    if not (wanted := words_in(words)):
         rows: Iterable[Run] = store.runs(project=project, limit=runs, newest=True)
         return [known.decision for known in _mark(store, rows)][:limit]
     rows = islice(candidates(store, wanted, project, watch), runs)
@@ -111,8 +110,7 @@ def _mark_again(store: Store, project: str | None, known: Known) -> Decision:
         return decision
     rows = islice(candidates(store, words_in(decision.question), project), _AGAIN)
     later = next(one.decision for one in (*_mark(store, rows), known) if one.same == known.same)
-    again = later.run if later.at > decision.at else ""
-    return msgspec.structs.replace(decision, superseded=again)
+    return msgspec.structs.replace(decision, superseded=later.run if later.at > decision.at else "")
 
 
 def _decisions_of(store: Store, row: Run) -> list[Known]:
@@ -237,9 +235,8 @@ def _judge_again(store: Store, row: Run, since: str) -> str:
     policy = read_policy(store, row.project)
     for one in answers:
         question, preamble = one.question, one.ask.preamble
-        if not one.source.in_person or one.at < since or one.ask.require:
-            return ""
-        if one.answer.prefix == "force":  # most often a skip, which decides nothing
+        forces = one.answer.prefix == "force"  # most often a skip, which decides nothing
+        if forces or not one.source.in_person or one.at < since or one.ask.require:
             return ""
         words = [question.text, question.header, question.title, preamble.context, *preamble.blocks]
         words += [f"{option.label}. {option.description}" for option in question.options]

@@ -65,8 +65,7 @@ def send_notice(store: Store, run: Run, ask: Ask, watch: Watch | None = None) ->
     how the process ended that sent the notice.
     """
     try:
-        table = user_settings().table("notify")
-        if table:
+        if table := user_settings().table("notify"):
             said = notice(run, ask) | {"newest": store.anchor()}
             said["link"] = server_address(store, run.project)
             see_it_end = _start({"table": table, "notice": said}, run.id)
@@ -163,11 +162,10 @@ def is_here(address: str) -> bool:
     from ipaddress import ip_address  # noqa: PLC0415 - only for webhooks
     from urllib.parse import urlsplit  # noqa: PLC0415 - the same
 
-    try:
+    with suppress(ValueError):
         host = urlsplit(address).hostname or ""
         return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return False
 
 
 def main() -> int:

@@ -97,8 +97,7 @@ def why_over(store: Store, state: State) -> str:
     """Why a permit cannot be used any more."""
     result = state.result if isinstance(state.result, dict) else {}
     if state.status == "done" and result.get("used"):
-        entries = store.entries(state.run, kinds=("returned",))
-        bodies = (entry.read() for entry in reversed(entries))
+        bodies = (entry.read() for entry in reversed(store.entries(state.run, kinds=("returned",))))
         used = next(body for body in bodies if isinstance(body, Returned))
         return f"this permit was used already, at {used.at} by {used.source.told}; ask anew"
     if state.status == "done":
@@ -161,9 +160,8 @@ class Rule(NamedTuple):
         """Whether tool, host and file are what the rule is for; a command is judged apart."""
         denies = self.decision == "deny"
         spelt = str.casefold if denies else str
-        if not any(fnmatchcase(spelt(request.tool), spelt(tool)) for tool in self.tools):
-            return False
-        if self.host not in ("", request.host):
+        named = any(fnmatchcase(spelt(request.tool), spelt(tool)) for tool in self.tools)
+        if not named or self.host not in ("", request.host):
             return False
         below = [_leads_below(request, self.path, one) for one in request.paths if self.path]
         return not self.path or (any(below) if denies else bool(below) and all(below))
@@ -340,8 +338,7 @@ def split_command(line: str) -> list[list[str]]:
         return []
     line, inner = QUIET.sub(" ", line), list[list[str]]()
     while found := _SUBSTITUTION.search(line):
-        parts = split_command(found[1])
-        if not parts:
+        if not (parts := split_command(found[1])):
             return []
         inner += parts
         line = f"{line[: found.start()]}\1{line[found.end() :]}"
@@ -392,8 +389,7 @@ def save_rule(rule: Rule, text: str) -> str:
     path = os.path.join(config_folder(), "config.toml")
     before = read_text(path) if os.path.exists(path) else ""
     line = f"{rule.name} = {msgspec.json.encode(text).decode()}\n"
-    found = re.search(r"(?m)^\[permissions\.rules\][ \t]*\n", before)
-    if found:
+    if found := re.search(r"(?m)^\[permissions\.rules\][ \t]*\n", before):
         after = before[: found.end()] + line + before[found.end() :]
     else:
         gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"

@@ -63,8 +63,7 @@ class Ledger(NamedTuple):
 
 def read_ledger(store: Store, folder: str) -> Ledger | None:
     """The newest declaration of the track in a folder, and what became of it."""
-    run = store.named(_NAME + folder).get(_NAME + folder)
-    if run is None:
+    if (run := store.named(_NAME + folder).get(_NAME + folder)) is None:
         return None
     row = store.require_run(run)
     began = arguments_of(store, run)
@@ -354,8 +353,7 @@ def move_track(
     store: Store, folder: str, target: str, *, approved: str, given: Given, source: Source
 ) -> tuple[Passage, Track]:
     """Move a track as a command says, if the rules, the proof and the approval allow it."""
-    parts = rules.split(target)
-    if parts is None:
+    if (parts := rules.split(target)) is None:
         raise QuandaryError(f"{target!r} has no label; write 'LABEL: Name', such as '2: Build'")
     store.require_newest()
     finish_gates(store, folder)
@@ -513,8 +511,7 @@ def _title(phase: rules.Phase | None) -> str:
 def make_move(store: Store, run: str, deed: Do) -> Done:
     """Do what a gate decided, once: a repeated deed finds its own entry in the history."""
     move = _moves.decode(deed.argument)
-    chosen = choice_of(store, run, move)
-    if chosen is None:
+    if (chosen := choice_of(store, run, move)) is None:
         return Done(deed.key, error="the journal does not have this move")
     store.require_newest()
     with ExitStack() as held:
@@ -604,8 +601,7 @@ def digest_artifacts(store: Store, folder: str) -> dict[str, str]:
     for path in _files(folder):
         if (whole := os.path.realpath(os.path.join(folder, path))) not in own:
             found[printable(path)] = found.get(printable(path), "") + _digest(whole)
-    rest = list(found.items())[MOST:]
-    if rest:
+    if rest := list(found.items())[MOST:]:
         found = dict(list(found.items())[:MOST])
         found[f"one of {len(rest)} more"] = sha256(msgspec.json.encode(rest)).hexdigest()
     return found
@@ -653,8 +649,7 @@ def _artifact(folder: str, path: str, *, first_line: bool) -> dict[str, Any]:
     text = begin.decode(errors="ignore") if shown else ""
     lines = (printable(line).strip(" #*=-") for line in text.splitlines())
     first = shorten(next(filter(None, lines), ""), 100)
-    about_it = f"{size}: {first}" if first else size
-    return {"path": path, "digest": digest, "about": about_it}
+    return {"path": path, "digest": digest, "about": f"{size}: {first}" if first else size}
 
 
 def _list_reviews(store: Store, folder: str) -> dict[tuple[str, str], dict[str, Any]]:

@@ -297,8 +297,7 @@ def finish(store: Store, caller: Caller, state: State) -> State:
     """Do what the house was about to do itself when somebody was interrupted."""
     if state.deed is None or state.deed.deed == "use":
         return state
-    do = actions(store, state.run)
-    return runs.advance(store, state.run, **caller.source, deeds=do)
+    return runs.advance(store, state.run, **caller.source, deeds=actions(store, state.run))
 
 
 def resume(store: Store, caller: Caller, run: str, walks: Walks | None) -> State:

@@ -288,8 +288,7 @@ def tell_beginning(
         values = {**item.get("fields", {}), **item}
         name = fill_prompt(name, {key: str(value) for key, value in values.items()}, {})
     origin = f" (with answers of run {body.origin})" if body.origin else ""
-    about = _about(body.flow, arguments)
-    if not about:  # of a split, the options
+    if not (about := _about(body.flow, arguments)):  # of a split, the options
         found = _document(find, body.documents.get("options"))
         options = found if isinstance(found, list) else []
         titles = [str(option.get("title", "")) for option in options if isinstance(option, dict)]
@@ -301,10 +300,9 @@ def tell_beginning(
 def _document(find: Callable[[str], bytes | None], digest: str | None) -> object:
     """What a run began with; nothing where it is lost or damaged, as `verify` tells."""
     written = find(digest) if digest else None
-    try:
+    with suppress(msgspec.DecodeError, UnicodeDecodeError):
         return msgspec.json.decode(written) if written else None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
+    return None
 
 
 def _about(flow: str, arguments: dict[str, Any]) -> str:

@@ -221,8 +221,7 @@ def has_begun(run: OpenRun) -> bool:
         elif isinstance(body, Noted) and body.kind in (STARTED, SET_ASIDE):
             found = body.kind == STARTED
         elif isinstance(body, Noted) and body.kind == STOPPED:
-            defaults = run.arguments.get("defaults") or {}
-            found = defaults.get("on_interrupted") == "ask"
+            found = (run.arguments.get("defaults") or {}).get("on_interrupted") == "ask"
     return found
 
 
@@ -274,8 +273,7 @@ def is_handed_over(entries: Iterable[Entry]) -> bool:
 def find_parked(store: Store, run: str) -> Parked:
     """The session that was parked with a run, once all that its call waits for is answered."""
     began, arguments = read_beginning(store, run)
-    parked = read_parked(began, arguments)
-    if parked is None:
+    if (parked := read_parked(began, arguments)) is None:
         raise Rejected(f"no session was parked with run {run}; see quandary next {run}")
     for one in store.named(parked.name, f"{parked.name}~").values():
         if runs.look(store, one).ask is not None:
