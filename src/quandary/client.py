@@ -541,8 +541,7 @@ class Server:
             return self._send("/api/permits", wanted, headers)
         path, name = sources.split(wanted.source)
         if path is not None and wanted.source:
-            text = read_input(path)
-            wanted = msgspec.structs.replace(wanted, text=text, source=name)
+            wanted = msgspec.structs.replace(wanted, text=read_input(path), source=name)
         return self._send("/api/asks", wanted, headers)
 
     def wait(self, run: str, seconds: float, seen: int | None = None) -> Stand:

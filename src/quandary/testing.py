@@ -74,8 +74,7 @@ def _answers(ask: Ask, reply: str | Mapping[str, str]) -> Iterator[Answer]:
     mode: Literal["strict", "plain"] = "plain" if ask.kind == "advisory" else "strict"
     for question in ask.questions:
         said = {question.key: reply} if isinstance(reply, str) else reply
-        text = said.get(question.key, said.get(question.item))
-        if text is not None:
+        if (text := said.get(question.key, said.get(question.item))) is not None:
             yield read(text, question, mode).answer(question.key, text)
 
 

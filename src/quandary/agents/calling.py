@@ -271,8 +271,7 @@ def _last_line(text: str) -> str:
 
 def unwrap(agent: Agent, printed: str) -> Unwrapped:
     """The text, the tokens used and the failure that an agent's program wrote down as JSON."""
-    documents = _documents(agent, printed)
-    if not documents:
+    if not (documents := _documents(agent, printed)):
         return Unwrapped(printed)
     failures, paths = _failures(agent, documents), agent.output.partition(":")[2]
     places = (_leads_to(documents, path) for path in paths.split("|"))

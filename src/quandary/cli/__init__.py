@@ -19,7 +19,6 @@ from quandary.errors import QuandaryError, Rejected
 if TYPE_CHECKING:
     from quandary.journal.store import Watch
 
-
 COMMANDS = {
     "check": ("trees", "Find problems in the trees of Markdown files."),
     "fmt": ("trees", "Format trees."),
@@ -108,8 +107,7 @@ def _do(words: list[str]) -> object:
     if words[:1] == ["reply"]:
         from quandary.cli import console  # noqa: PLC0415 - one command at a time
 
-        plain = console.plain_words(words[1:])
-        if plain is not None:
+        if (plain := console.plain_words(words[1:])) is not None:
             return console.answer(plain)
     if words[:2] in _HOOKS and len(words) <= 2 + (words[1] != "post"):
         from quandary.doors import hosts  # noqa: PLC0415 - one command at a time

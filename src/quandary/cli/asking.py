@@ -122,10 +122,9 @@ def begin_run(store: Store, way: Way, beginning: desk.Beginning, through: str = 
     """Begin a run, which with a script is that of a program, and else of an agent."""
     caller = Caller("api" if way.answers else "agent", through, way.by or "")
     asker = Asker(host=shell_agent()[0].lower())
-    expires, origin = way.expires or "", way.origin or ""
     url = way.callback or beginning.callback
     beginning = beginning._replace(callback=url, reuse=way.reuse, attached=take_files(way.attached))
-    more = {"expires": expires, "origin": origin}
+    more = {"expires": way.expires or "", "origin": way.origin or ""}
     return desk.begin(store, caller, beginning, way.showing, asker=asker, **more)
 
 
@@ -266,8 +265,7 @@ def split_command(
     """
     listed = sources.parse_options(read_input(options), options)
     rows = msgspec.json.decode(msgspec.json.encode(listed))
-    person = bool(way.require)
-    wanted = desk.Splitting(rows, context, relation, skill, number, way.values, person)
+    wanted = desk.Splitting(rows, context, relation, skill, number, way.values, bool(way.require))
     return begin(way, desk.split(wanted, way.showing))
 
 
@@ -286,8 +284,7 @@ def gate_command(
     are none of the choices move nothing: the result hands them back.
     """
     rows = _rows(texts, file)
-    taken = "-" in (file, way.answers)
-    shown = proof.read_proof("" if taken else read_pipe(tracks.LARGEST))
+    shown = proof.read_proof("" if "-" in (file, way.answers) else read_pipe(tracks.LARGEST))
     if shown.lines:
         tell("note: proof as `key: value` lines is deprecated; send a JSON object")
     wanted = desk.Gating(folder, shown.values, custom or "", bool(way.require), rows, way.values)

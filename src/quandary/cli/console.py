@@ -132,8 +132,7 @@ def show_outcome(state: State) -> int:
 def ask_here(store: Store, state: State, *, proof: bool = False) -> int:
     """Ask the person who sits here until nothing waits, or they leave, which is no answer."""
     while state.ask is not None:
-        before = state
-        state = ask_once(store, state)
+        before, state = state, ask_once(store, state)
         if state.status == "waiting" and state.key == before.key:
             return 1
     if proof or not sys.stdout.isatty():
@@ -149,8 +148,7 @@ def ask_once(store: Store, state: State) -> State:
 
     assert state.ask is not None  # noqa: S101 - nobody calls it otherwise
     desk.require_may_answer(store, PERSON, state.run)
-    shown = show_in_text(store, state.run, state.ask)
-    reply = terminal.ask(replace(shown, notes=state.notes))
+    reply = terminal.ask(replace(show_in_text(store, state.run, state.ask), notes=state.notes))
     state = desk.record_reply(store, PERSON, state.run, reply, to=state.key)
     if state.flow != "walk" and state.calls:
         call = state.calls[0]

@@ -125,8 +125,7 @@ def version_of(path: str) -> tuple[str, str]:
             with suppress(OSError):
                 os.killpg(process.pid, signal.SIGKILL)
             return "", f"did not say its version within {SECONDS:g} seconds"
-    found = _VERSION.search(said.decode(errors="replace"))
-    if found is not None:
+    if (found := _VERSION.search(said.decode(errors="replace"))) is not None:
         return found[0], ""
     status = f" and ended with status {process.returncode}" if process.returncode else ""
     return "", f"says no version{status}"
@@ -156,8 +155,7 @@ def _examine_command(
     if not start:
         text = f"{verb} {command}, as a file of this project says; it was not started"
         return Finding("note", what, text, f"see whose program that is; {remedy}")
-    path = _find(command)
-    if path is None:
+    if (path := _find(command)) is None:
         missing = "is not there" if os.path.dirname(command) else "is not on PATH"
         return Finding("broken", what, f"{verb} {command}, which {missing}", remedy)
     version, trouble = version_of(path)
@@ -196,8 +194,7 @@ def examine_extras() -> Iterator[Finding]:
 
 def examine_settings(start: str = ".") -> Iterator[Finding]:
     """Both files and the environment: settings that have no effect, or not the intended one."""
-    root = project_root(start)
-    if root is not None:
+    if (root := project_root(start)) is not None:
         yield from _examine_file("project", os.path.relpath(os.path.join(root, "quandary.toml")))
         yield from _examine_trust(root)
     yield from _examine_file("user", os.path.join(settings.config_folder(), "config.toml"))
@@ -251,8 +248,7 @@ def _examine_file(origin: Origin, path: str) -> Iterator[Finding]:
 
 def _find_fault(origin: Origin, key: str, value: object) -> tuple[str, str] | None:
     name = key.lower() if key.isupper() else key
-    kind = settings.KNOWN.get(name)
-    if kind is None:
+    if (kind := settings.KNOWN.get(name)) is None:
         return f"there is no setting {key}", suggest(key, settings.KNOWN, "take it out")
     if name == "callbacks" and origin == "user":
         try:
@@ -445,8 +441,7 @@ def _examine_host(host: str, root: str | None) -> Iterator[Finding]:
 
 def _find_hook_fault(path: str, calls: list[InstalledHook], root: str | None) -> str:
     """What keeps our hooks from working, if anything does."""
-    missing = [event for event in HOOKS if event not in [call.event for call in calls]]
-    if missing:
+    if missing := [event for event in HOOKS if event not in [call.event for call in calls]]:
         return f"{path} has no hook {' and '.join(missing)} for questions"
     wanted = None
     with suppress(QuandaryError):  # said where the settings are looked at
@@ -490,12 +485,10 @@ def examine_agents(*, hooked: bool) -> Iterator[Finding]:
             yield _judge_agent(agent, *versions[agent.name].result(), hooked=hooked)
         elif paths[agent.name]:
             yield Finding("ok", agent.name, f"{agent.argv[0]}, as your settings say")
-    missing = ", ".join(name for name, path in paths.items() if path is None)
-    if missing:
+    if missing := ", ".join(name for name, path in paths.items() if path is None):
         yield Finding("ok", "others", f"not installed: {missing}")
     for setting, codename in chosen.items():
-        named = catalogue.agents.get(fold(codename))
-        if named is None:
+        if (named := catalogue.agents.get(fold(codename))) is None:
             text = f"names {codename}, and there is no such agent"
             yield Finding("broken", setting, text, "name another, or define it")
         elif paths[named.name] is None:
@@ -521,7 +514,6 @@ def _judge_agent(agent: Agent, version: str, trouble: str, *, hooked: bool) -> F
 def examine_logs() -> Iterator[Finding]:
     """What hooks and notifications complained about last, since nobody saw it then."""
     for name in ("hook", "notify", "callbacks"):
-        line = printable(notices.last_trouble(name))
-        if line:
+        if line := printable(notices.last_trouble(name)):
             text, remedy = f"last: {line[:300]}", "delete it when that is over"
             yield Finding("note", notices.trouble_log(name), text, remedy)

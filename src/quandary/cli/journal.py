@@ -94,8 +94,7 @@ def verify_command(
 
 
 def _read_anchor(file: str) -> str:
-    found = _DIGEST.match(read_text(file))
-    if found is None:
+    if (found := _DIGEST.match(read_text(file))) is None:
         raise ParseError(f"{file}: no digest that `quandary verify --anchor` wrote")
     return found[0]
 
@@ -176,8 +175,7 @@ def export_command(run: str, output: str | None, where: str | None) -> int:
     It holds every entry with all that was said, what seals it, and the documents that the run
     began with. A waiting run is exported as it stands now, and stays where it is.
     """
-    store = console.open_journal(where, existing=True, notify=False)
-    exported = archive.fetch(store, run)
+    exported = archive.fetch(console.open_journal(where, existing=True, notify=False), run)
     write_to(output, archive.write(exported))
     tell(f"run {exported.run}; digest {exported.digest}")
     return 0

@@ -240,8 +240,7 @@ def amend_command(
     """
     store, run = console.open_run(where, run)
     person = console.is_person()
-    answers = timeline.given_answers(store, run)
-    if not answers:
+    if not (answers := timeline.given_answers(store, run)):
         raise Rejected(f"run {run} has no answer yet that could be changed")
     if not person and (to is None or why is None or text is None):
         keys = ", ".join(found.question.key for found in answers)
@@ -354,13 +353,11 @@ def log_command(
     wanted, logs = timeline.words_in(words or ""), list[tuple[str, list[Event]]]()
     for name in chosen:  # its entries with all the words; for a record all, if one has them
         every = list(timeline.events_with_words(store, name))
-        found = [e for e, said in every if all(word in said.casefold() for word in wanted)]
-        if found:
+        if found := [e for e, said in every if all(word in said.casefold() for word in wanted)]:
             logs.append((name, [e for e, _ in every] if form == "markdown" else found))
     if form == "json":
         origin = {"imported": True} if imported else {}
-        listed = [{"run": name, **origin, "entries": found} for name, found in logs]
-        put_json({"runs": listed})
+        put_json({"runs": [{"run": name, **origin, "entries": found} for name, found in logs]})
     elif form == "markdown":
         put("\n".join(record(store, name, found, imported=imported) for name, found in logs))
     else:

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from quandary.doors.mcp.tools import Service
     from quandary.journal.store import Store
 
-
 log = logging.getLogger("quandary.serve")
 NO_CODE = "no code is shown, as this is no terminal; log in with a token of [users.NAME]"
 
@@ -415,8 +414,7 @@ def resume_command(run: str, words: tuple[str, ...], where: str | None) -> int:
     with store.lock_run(run):
         parked = find_parked(store, run)
         program, *rest = parked.words
-        found = shutil.which(program)
-        if found is None:
+        if (found := shutil.which(program)) is None:
             raise QuandaryError(f"{program} is not on PATH; install it, or start a shell with it")
         argv = [found, *rest, *words]
         ended = subprocess.run(argv, cwd=parked.folder, stdin=subprocess.DEVNULL, check=False)  # noqa: S603

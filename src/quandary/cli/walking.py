@@ -249,8 +249,7 @@ class Session:
 
     def _from_script(self, state: State) -> State | None:
         """The next reply of the script, recorded; every run is played the whole of it."""
-        rest = self.unplayed.setdefault(state.run, [*self.script])
-        if not rest:
+        if not (rest := self.unplayed.setdefault(state.run, [*self.script])):
             return None
         state, missed = play_script(self.store, state, [rest.pop(0)])
         self.left[state.run] = missed is not None
@@ -472,8 +471,8 @@ def _begin(
     store: Store, walk: plans.Walk, way: Way, through: str, item: Item, **further: object
 ) -> State:
     """Begin a run for an item, just before there is room for its first call."""
-    further |= {"require": way.require or ""}
-    return begin_run(store, way, walk.beginning(item, way.showing, **further), through)
+    beginning = walk.beginning(item, way.showing, require=way.require or "", **further)
+    return begin_run(store, way, beginning, through)
 
 
 def _for_workers(way: Way) -> Way:
