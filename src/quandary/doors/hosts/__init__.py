@@ -47,8 +47,7 @@ ATTENDED = "CLAUDE_CODE_SESSION_ATTENDED"
 def run(event: str, host: str = "claude") -> int:
     """The hook as a host calls it; whatever comes in, the status is 0."""
     try:
-        output = respond(event, sys.stdin.buffer.read(), host)
-        if output:
+        if output := respond(event, sys.stdin.buffer.read(), host):
             sys.stdout.buffer.write(output + b"\n")
             sys.stdout.buffer.flush()
     except BaseException as error:  # noqa: BLE001 - a hook never stands in the way

@@ -198,8 +198,7 @@ def ask_person(
     seconds = inbox_seconds(settings)
     if seconds is None or len(call.questions) < len(call.input["questions"]):
         return None
-    ours = find_relayed_run(call, store, project)
-    if ours is None:
+    if (ours := find_relayed_run(call, store, project)) is None:
         return ask_in_inbox(call, store, project, seconds)
     key, until = ours.key, chance.monotonic() + seconds
     with hosts.listen_to_host() as waits:
@@ -399,8 +398,7 @@ def _record_answer(
     seconds: float | None,
 ) -> State:
     """The record with its answer, unless it has this very answer already."""
-    known = driver.answer_of(store, state.run)
-    if known is not None:
+    if (known := driver.answer_of(store, state.run)) is not None:
         handed = {"answers": {call.text(question): spell(call, question, known[1])}}
         again = read_response(call._replace(response=handed))
         same = again.to(question.key) if isinstance(again, Reply) else None
@@ -426,8 +424,7 @@ def read_response(call: ToolCall) -> Reply | Outcome:
 def ask_in_inbox(call: ToolCall, store: Store, project: str, wait: float) -> dict[str, Any] | None:
     """What a person answers in the inbox, for the host; nothing where its form is to appear."""
     until = chance.monotonic() + wait
-    quicker = find_answered_run(call, store, project)
-    if quicker is not None:
+    if (quicker := find_answered_run(call, store, project)) is not None:
         return _send_back(quicker)
     if not call.may_be_routed:
         return None

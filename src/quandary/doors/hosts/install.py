@@ -273,8 +273,7 @@ class Marked(NamedTuple):
 
     def remove(self, text: str) -> str | None:
         """The file without our text, and without the space that was put before it."""
-        found = self.find(text)
-        if found is None:
+        if (found := self.find(text)) is None:
             return None
         if not self.begin:
             return ""
@@ -290,8 +289,7 @@ class Marked(NamedTuple):
         """Our text in a file, if there is one."""
         begin = rf"(?:^|(?<={BOM})){re.escape(self.begin)}\r?\n" if self.begin else rf"\A{BOM}?"
         end = rf"^{re.escape(self.opening)}quandary:end (?P<digest>\w+)[^\r\n]*(?=\r?$)"
-        found = re.search(rf"(?ms){begin}(?P<body>.*?){end}", text)
-        if found is None:
+        if (found := re.search(rf"(?ms){begin}(?P<body>.*?){end}", text)) is None:
             return None
         body = found["body"].replace("\r\n", "\n")
         body = body if self.begin else body + text[found.end() :].strip()

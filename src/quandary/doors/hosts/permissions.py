@@ -197,8 +197,7 @@ def decide_by_rule(
     store: Store, stop: Stop, project: str, rules: Sequence[Rule]
 ) -> dict[str, Any] | None:
     """What a rule decides, recorded as such; nothing where none does."""
-    verdict = find_rule(rules, stop.request)
-    if verdict is None:
+    if (verdict := find_rule(rules, stop.request)) is None:
         return None
     return take_decision(store, begin_permit(store, stop, project, None, verdict), ruled=True)
 

@@ -128,8 +128,7 @@ def _settle(draft: Draft, lines: Iterator[str], out: TextIO) -> None:
         drop_typed_ahead()
         out.write("> ")
         out.flush()
-        line = next(lines, None)
-        if line is None:
+        if (line := next(lines, None)) is None:
             return
         if problem := _take(draft, line.strip()):
             _say(out, problem)
