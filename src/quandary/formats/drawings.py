@@ -260,8 +260,7 @@ def _draw_page(canvas: Canvas, chart: Chart, page: Page) -> None:
             canvas.add("", "Nothing leads here:", "dim")
         _draw_step(canvas, plan, step, numbers)
     # What else is drawn there, which nobody is asked about.
-    said = [thing for thing in page.scenery if thing.text]
-    if said:
+    if said := [thing for thing in page.scenery if thing.text]:
         canvas.lines.append("")
         canvas.add("", "Also drawn:", "dim")
     for thing in said[:LONGEST_LIST]:

@@ -142,8 +142,7 @@ def declare_fields(entries: Iterable[Any]) -> tuple[Field, ...]:
 
 
 def _read_notation(text: str) -> dict[str, Any]:
-    found = _NOTATION.fullmatch(text)
-    if not found:
+    if not (found := _NOTATION.fullmatch(text)):
         raise ParseError(f"the field {text!r:.60}: write it as {FORM}")
     kind = found["type"] or "string"
     schema: dict[str, Any] = {"type": {"text": "string"}.get(kind, kind)}
@@ -224,8 +223,7 @@ def find_misfit(
             return why
     if schema.get(PATH_EXISTS):
         paths = value if isinstance(value, list) else [value]
-        absent = [p for p in paths if not isinstance(p, str) or not exists(p)]
-        if absent:
+        if absent := [p for p in paths if not isinstance(p, str) or not exists(p)]:
             return f"must name a path that exists, and {shown(absent[0])} does not"
     return ""
 
@@ -256,8 +254,7 @@ class Given(NamedTuple):
 
 def read_proof(text: str) -> Given:
     """A proof: a JSON object, or `key: value` lines."""
-    body = text.removeprefix("\ufeff").strip()
-    if not body:
+    if not (body := text.removeprefix("\ufeff").strip()):
         return Given({})
     try:
         values = msgspec.json.decode(body)

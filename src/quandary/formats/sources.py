@@ -103,8 +103,7 @@ def chart_ending(path: str, text: str | None = None) -> str:
 def tree_places(root: str) -> list[str]:
     """The files and folders of a project that hold its trees: its settings' `trees`, or itself."""
     settings = read_settings(root)
-    places = settings.strings("trees", "files and folders")
-    if places is None:
+    if (places := settings.strings("trees", "files and folders")) is None:
         return [root]
     for place in () if settings.is_own("trees") else places:
         if not is_inside(root, os.path.join(root, place)):
@@ -224,8 +223,7 @@ class Family:
 
     def _base(self, found: Found, name: str) -> Found:
         """The tree that another extends: in the same file, else in the file's project."""
-        bases = self.called(name)
-        if not bases:
+        if not (bases := self.called(name)):
             start = os.curdir if found.path == "-" else os.path.dirname(found.path) or os.curdir
             if start not in self._projects:
                 self._projects[start] = Family(list(self._search(start)))
@@ -325,8 +323,7 @@ def extras(values: Sequence[str], option: str = "extras") -> list[Extra] | None:
         return None
     found: dict[str, Extra] = {}
     for value in values:
-        extra = read_extra(value)
-        if extra is None:
+        if (extra := read_extra(value)) is None:
             raise QuandaryError(f"{option} {value!r}: write it as 'A: text' or 'A? text'")
         if extra.letter in found:
             raise QuandaryError(f"{option} {extra.letter} is given twice")
@@ -367,8 +364,7 @@ def options_from_rows(rows: object, name: str) -> tuple[Candidate, ...]:
         example = '[{"key": "E1", "title": "What it is"}]'
         raise ParseError(f"{name}: write a list of options, like {example}")
     found = tuple(_candidate(f"{name}: entry {n}", row) for n, row in enumerate(rows, 1))
-    wrong = problem(found)
-    if wrong:
+    if wrong := problem(found):
         raise ParseError(f"{name}: {wrong}")
     return found
 

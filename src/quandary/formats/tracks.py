@@ -252,8 +252,7 @@ def write_move(kept: Kept, transition: Transition, passage: Passage) -> str:
     if transition.added:
         members["phases"] = _with(members["phases"], {"label": target.label, "name": target.name})
     members["currentPhase"] = msgspec.Raw(msgspec.json.encode(target.title))
-    history = members.get("phaseHistory", msgspec.Raw(b"[]"))
-    members["phaseHistory"] = _with(history, passage)
+    members["phaseHistory"] = _with(members.get("phaseHistory", msgspec.Raw(b"[]")), passage)
     return _write(members)
 
 

@@ -257,8 +257,7 @@ class _Parts:
         real = os.path.realpath(shown)
         if os.path.isabs(written) or os.path.commonpath([self.root, real]) != self.root:
             raise QuandaryError(f"{written} is not a file of this project")
-        known = self._begun.get((real, name))
-        if known is not None:
+        if (known := self._begun.get((real, name))) is not None:
             return known
         if len(self._begun) >= MOST_FILES:
             raise QuandaryError(f"{written} is one file too many; {MOST_FILES} are read")

@@ -213,8 +213,7 @@ class _Book:
         if not any(map(str.strip, row)):
             return False
         width = self.width
-        extra = [cell for cell in row[width:] if cell.strip()]
-        if extra:
+        if extra := [cell for cell in row[width:] if cell.strip()]:
             message = f"{len(extra)} more cells than columns ({', '.join(extra)[:60]}); left out"
             self.problems.append(Problem("extra-cells", "warning", message, (), line))
         del row[width:]

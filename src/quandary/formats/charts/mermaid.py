@@ -85,8 +85,7 @@ def read(text: str, path: str) -> tuple[Chart, list[Problem]]:
     """The chart in a flowchart, and what is odd about it; `path` is for messages."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     reader = _Reader(text)
-    begin = reader.header()
-    if begin is None:
+    if (begin := reader.header()) is None:
         first = next((line for line in text.split("\n") if line.strip()), "").strip()
         said = f" but {first[:30]!r}" if first else ""
         raise ParseError(f"{path}:1: there is no flowchart{said}; begin with `flowchart TD`")
@@ -163,8 +162,7 @@ class _Reader:
         sources, at = self._nodes(at)
         while True:
             at = self._after(_GOES_ON, self._after(_SPACE, at))
-            ended = at >= len(self.text) or self.text[at] in "\n;"
-            if ended or self.text.startswith("%%", at):
+            if at >= len(self.text) or self.text[at] in "\n;" or self.text.startswith("%%", at):
                 return at
             label, way, at = self._arrow(at)
             targets, at = self._nodes(self._after(_ANY_SPACE, at))
@@ -191,8 +189,7 @@ class _Reader:
         at = end.end()
         after = self._after(_SPACE, at)
         if self.text.startswith("|", after):
-            bars = _BARS.match(self.text, after + 1)
-            if not bars:
+            if not (bars := _BARS.match(self.text, after + 1)):
                 raise _Lost(after + 1, "a second | after the text")
             label, at = bars[1] or bars[2] or "", bars.end()
         way = direction(found["tail"], end[0][-1].strip("-=")) if "~" not in found[0] else None
@@ -221,8 +218,7 @@ class _Reader:
             at = self._after(_ANY_SPACE, after + 1)
 
     def _node(self, at: int) -> tuple[str, int]:
-        found = _ID.match(self.text, at)
-        if not found:
+        if not (found := _ID.match(self.text, at)):
             raise _Lost(at, "the name of a step")
         key = found[0]
         self.pages.node(key, self.line(at))
@@ -237,8 +233,7 @@ class _Reader:
         for opener, closer, pattern in _OUTLINES:
             if self.text.startswith(opener, at):
                 at += len(opener)
-                found = pattern.match(self.text, at)
-                if not found:
+                if not (found := pattern.match(self.text, at)):
                     raise _Lost(at, f"{closer} after the text of a shape")
                 text = shown((found[1] or found[2] or found[3] or "").strip().strip('"'))
                 self.pages.shape(key, opener, text)

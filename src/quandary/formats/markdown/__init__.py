@@ -154,8 +154,7 @@ def _read_quickly(text: str, skipped: int) -> list[Section] | None:
     line += text.count("\n", at, first)
     sections = []
     for begin, limit in zip(headings, [*headings[1:], len(text)], strict=False):
-        tree = _quick_tree(text, begin, limit, line)
-        if tree is None:
+        if (tree := _quick_tree(text, begin, limit, line)) is None:
             return None
         sections.append(Section(tree))
         line += text.count("\n", begin, limit)
@@ -164,8 +163,7 @@ def _read_quickly(text: str, skipped: int) -> list[Section] | None:
 
 def _quick_tree(text: str, start: int, limit: int, line: int) -> Tree | None:
     """The canonical tree at `start` if nothing else up to `limit` could belong to it or be one."""
-    heading = _TREE.match(text, start)
-    if heading is None:
+    if (heading := _TREE.match(text, start)) is None:
         return None
     keys = heading[2].split("\n")[:-1]
     values = dict(key.split(": ", 1) for key in keys)
@@ -290,8 +288,7 @@ def match_key(text: str) -> re.Match[str] | None:
 
 def undressed(heading: str) -> str:
     """A heading without what makes the name of its tree bold, slanted or code."""
-    found = _DRESSED.match(heading)
-    if found is None:
+    if (found := _DRESSED.match(heading)) is None:
         return heading
     rest = heading[found.end() :]
     if rest.endswith(found[1]):
@@ -413,8 +410,7 @@ def read_head(text: str) -> Head:
         misses |= label != ""
         label = f" {dress}{label}{dress}" if label and rest.strip() else f" {label}".rstrip()
         rest = f"[{written}]{label}{rest}"
-    found = next(filter(None, (pattern.match(rest) for pattern in _CODES)), None)
-    if found:
+    if found := next(filter(None, (pattern.match(rest) for pattern in _CODES)), None):
         behind = rest[found.end() :]
         rest = behind.lstrip(" \t\u00a0")
         misses |= found.re is _BROKEN_CODE or behind[:1] not in ("", " ", "\t")

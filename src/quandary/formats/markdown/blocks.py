@@ -243,8 +243,7 @@ class _Scanner:
         return not rest.strip(character + " \t") and rest.count(character) >= 3
 
     def _open_atx(self) -> bool:
-        found = _ATX.match(self.line, self.first)
-        if found is None:
+        if (found := _ATX.match(self.line, self.first)) is None:
             return False
         heading = self._start("heading")
         heading.level = len(found[1])
@@ -257,8 +256,7 @@ class _Scanner:
         return True
 
     def _open_fence(self) -> bool:
-        found = _FENCE.match(self.line, self.first)
-        if found is None:
+        if (found := _FENCE.match(self.line, self.first)) is None:
             return False
         fence = self._start("fence")
         fence.marker = found[1] or found[2]
@@ -297,8 +295,7 @@ class _Scanner:
         """Open a list item: marker, then one to four spaces, then content."""
         if character not in "*+-0123456789•–—" or self.matched >= MAX_NESTING:
             return False
-        found = _BULLET.match(self.line, self.first)
-        if found is None:
+        if (found := _BULLET.match(self.line, self.first)) is None:
             return False
         after, indent = found.end(), self.first - self.at
         content = _after_blanks(self.line, after)

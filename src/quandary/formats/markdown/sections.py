@@ -338,8 +338,7 @@ class Reader:
 
     def _attach_directives(self, root: Block) -> None:
         """`<!-- quandary: ignore RULE -->` speaks for the tree it precedes, else for its own."""
-        places = list(_directives(root))
-        if not places:
+        if not (places := list(_directives(root))):
             return
         own = [s for s in self.sections if s.tree.fenced == (self.fences > 0)]
         begins = {s.heading.line: s for s in own if s.heading is not None}

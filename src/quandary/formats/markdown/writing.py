@@ -224,8 +224,7 @@ class Layout:
                 continue
             line, _, text = block.lines[0]
             text = markdown.undressed(text)
-            decision = _DECISION.match(text)
-            if decision:
+            if decision := _DECISION.match(text):
                 text = "Decision: " + text[decision.end() :]
             self.parts[line] = "heading" if text.startswith(markdown.MARK) else "decision"
             lead = expand(self.lines[line])[: block.column]
