@@ -276,8 +276,7 @@ class Keeper:
 
     def renew(self, verified: str = UNVERIFIED) -> None:
         """Take the store as it is, whatever was seen before, and with which digest."""
-        head = self._store.head()
-        if head is not None:
+        if (head := self._store.head()) is not None:
             self._write(Anchor(head[0], head[1].hex(), self._store.origin(), verified))
         elif os.path.exists(self.path):
             os.unlink(self.path)

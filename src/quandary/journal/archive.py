@@ -208,8 +208,7 @@ def _problems(exported: Exported) -> list[Problem]:
         return [Problem("that is no name of a run, or not what a run follows")]
     if not entries or entries[0].kind != "began":
         return [Problem("it does not begin with its beginning", run, 1)]
-    moved = next((at for at, entry in enumerate(entries, 1) if entry.n != at), 0)
-    if moved:
+    if moved := next((at for at, entry in enumerate(entries, 1) if entry.n != at), 0):
         return [Problem("entries were removed or moved", run, moved)]
     changed = [name for name, written in documents.items() if document_digest(written) != name]
     found = [Problem(f"the document {name[:12]}… was changed") for name in changed]

@@ -354,8 +354,7 @@ def _read_log(log: bytes, size: int) -> dict[int, bytes]:
     for at in range(_WAL_HEAD, len(log) - _FRAME_HEAD - size + 1, _FRAME_HEAD + size):
         if log[at + 8 : at + 16] != log[16:24]:  # written before the log was begun anew
             break
-        number = int.from_bytes(log[at : at + 4])
-        waiting[number] = log[at + _FRAME_HEAD : at + _FRAME_HEAD + size]
+        waiting[int.from_bytes(log[at : at + 4])] = log[at + _FRAME_HEAD : at + _FRAME_HEAD + size]
         if log[at + 4 : at + 8] != bytes(4):
             changed |= waiting
             waiting = {}

@@ -107,8 +107,7 @@ class Began(Body, frozen=True, kw_only=True, tag="began", tag_field="entry"):
     @property
     def asked_by(self) -> str:
         """Who asked, by the names they gave."""
-        names = dict.fromkeys((self.by, self.asker.agent, self.asker.host))
-        return " · ".join(filter(None, names))
+        return " · ".join(filter(None, dict.fromkeys((self.by, self.asker.agent, self.asker.host))))
 
 
 class Asked(Body, frozen=True, kw_only=True, tag="asked", tag_field="entry"):

@@ -472,8 +472,7 @@ class Earlier:
 
     def output(self, call: Call, at: str) -> tuple[Returned, Output] | None:
         """What the same agent gave back for the same prompt; each output is used once."""
-        found = self._outputs.get(_asked(call))
-        if not found:
+        if not (found := self._outputs.get(_asked(call))):
             return None
         output = replace(found.pop(0), key=call.key)
         return Returned(key=call.key, at=at, who="agent", through=EARLIER, by=self.run), output

@@ -119,8 +119,7 @@ def bind_preferences(
 def is_bound(store: Store, found: SetPreference, question: Question) -> bool | None:
     """Whether a person wants the question decided in this form; None where nobody has said."""
     name = _bound_name(found, question)
-    run = store.named(name).get(name)
-    if run is None:
+    if (run := store.named(name).get(name)) is None:
         return None
     body, said = read_beginning(store, run)
     return (body.flow, body.name) == ("prefer", name) and bool(said["preference"])
@@ -163,9 +162,7 @@ def _find_seen(store: Store, id_: str, scope: str, *, by_hand: bool) -> Question
         elsewhere = {body.key for body in bodies if isinstance(body, Answered) and body.origin}
         for one in reversed(list_answers(row.id, every, whole=False)[1]):
             question, source, answer = one.question, one.source, one.answer
-            if question.id != id_ or one.ask.key in elsewhere:
-                continue
-            if not answer.settles:
+            if question.id != id_ or one.ask.key in elsewhere or not answer.settles:
                 continue
             if source.in_person and question.content not in refused:
                 if by_hand or _agrees(question, answer):
@@ -187,8 +184,7 @@ def _name(scope: str, id_: str) -> str:
 
 
 def _read(store: Store, name: str) -> SetPreference | None:
-    run = store.named(name).get(name)
-    if run is None:
+    if (run := store.named(name).get(name)) is None:
         return None
     body, said = read_beginning(store, run)
     if body.flow != "prefer" or body.name != name:

@@ -189,8 +189,7 @@ def restart(store: Store, run: str, known: Heard, left: dict[str, Sent]) -> Prog
     for name, digest in began.documents.items():
         if name.startswith(MARK):
             continue
-        written = store.document(digest)
-        if written is None:
+        if (written := store.document(digest)) is None:
             raise Diverged(f"run {run} began with a document that the store has lost")
         arguments[name] = read_document(written, run)
         size += len(written)
@@ -266,8 +265,7 @@ def replay(run: str, progress: Progress, recorded: Heard, left: dict[str, Sent])
         request = progress.request
         if isinstance(request, (Ask, Do)):
             key = request.key
-            sent = left.pop(key, None)
-            if sent is None:
+            if (sent := left.pop(key, None)) is None:
                 break
             fits = (
                 isinstance(sent, Reply) and not misfit(request, sent)
@@ -314,8 +312,7 @@ def misfit(ask: Ask, reply: Reply) -> str:
     """What is wrong with a reply to this Ask: a code that none of its questions offers."""
     for answer in reply.answers:
         key, picked, further = answer.key, answer.picked, answer.among + answer.proposed
-        question = ask.question(key)
-        if question is None:
+        if (question := ask.question(key)) is None:
             return f"there is no question {key}"
         codes = [choice.code for choice in question.choices]
         for code in picked + further if further else picked:

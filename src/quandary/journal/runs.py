@@ -234,8 +234,7 @@ def find_run(store: Store, prefix: str, project: str | None = None) -> str:
 
 def find_row(store: Store, prefix: str, project: str | None = None) -> Run:
     """The one run, of a project or of all, that begins like this; I, L and O are 1, 1 and 0."""
-    wanted = prefix.strip().upper().translate(_MEANT)
-    if not wanted:
+    if not (wanted := prefix.strip().upper().translate(_MEANT)):
         raise NotFound("name a run; `quandary runs` lists them")
     row = store.run(wanted)
     if row is not None and project in (None, row.project):
@@ -319,9 +318,8 @@ def begin(
     writer.stand(progress)
     if origin is not None:
         earlier = _row(store, origin).id
-        before = read_beginning(store, earlier)[0].documents
         # No answer counts for other attachments than were shown with it, or for a track that moved.
-        both = (before, digests)
+        both = (read_beginning(store, earlier)[0].documents, digests)
         old, new = ({d for n, d in e.items() if n[0] == MARK or n == "track"} for e in both)
         if old == new:
             _take_over(writer, progress, Earlier(store, earlier))
@@ -537,8 +535,7 @@ def retry(store: Store, run: str, *, deeds: Deeds | None = None, **said: Unpack[
     takes_back, arguments = way_back(store, run, known)
     writer, number = Writer(row, Source(**said)), known.standing.amendment + 1
     note = Noted(kind="retried", takes_back=takes_back, amendment=number, **writer.said)
-    text = ANEW if takes_back else ONCE_MORE
-    writer.add(note, Matter(arguments=arguments or None, text=text))
+    writer.add(note, Matter(arguments=arguments or None, text=ANEW if takes_back else ONCE_MORE))
     progress = rebuild(store, run, recorded + writer.recorded)
     if progress.request is None:
         raise Rejected(f"run {run} would end in the same way; begin anew: --from {run}")
@@ -568,8 +565,7 @@ def undo(store: Store, run: str, *, key: str | None = None, **said: Unpack[Said]
         raise Rejected(f"{last.obstacle}, so the answer cannot be undone; change it, with a reason")
     writer = Writer(row, Source(**said))
     taken, number = last.takes_back, last.amendment + 1
-    note = Noted(kind=UNDONE, key=last.key, takes_back=taken, amendment=number, **writer.said)
-    writer.add(note)
+    writer.add(Noted(kind=UNDONE, key=last.key, takes_back=taken, amendment=number, **writer.said))
     progress = rebuild(store, run, [e.recorded for e in entries] + writer.recorded)
     if getattr(progress.request, "require", "") == "person" and not writer.source.in_person:
         raise PersonRequired("only a person can take this answer back, where they gave it")

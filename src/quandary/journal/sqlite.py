@@ -249,8 +249,7 @@ class SqliteStore(Store):
 
     def _create(self, begin: Begin) -> Run:
         def action() -> Run:
-            newest = self._db.execute(NEWEST).fetchone()
-            run, entries = begin(self._db.execute, newest)
+            run, entries = begin(self._db.execute, self._db.execute(NEWEST).fetchone())
             self._db.execute(_ADD_RUN, astuple(run))
             self._add(entries)
             return run
