@@ -56,8 +56,7 @@ def read_annotations(text: str, file: str = "") -> tuple[list[Annotation], str]:
     """The remarks among the lines of a text, `@plan.md:12 …` or `12: …`, and the rest of it."""
     found, rest = [], []
     for line in text.splitlines():
-        remark = re.fullmatch(_UNMARKED if file else _MARKED, line[:10_000])
-        if remark:
+        if remark := re.fullmatch(_UNMARKED if file else _MARKED, line[:10_000]):
             about = remark["file"] or file
             found.append(Annotation(about, int(remark["line"]), remark["text"].strip()))
         else:
@@ -123,8 +122,7 @@ def find_changes(fields: Iterable[Field], values: Mapping[str, Any]) -> dict[str
 
 def shown(value: object) -> str:
     """A value of a proof on one line, not too long."""
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return shorten(text)
+    return shorten(value if isinstance(value, str) else msgspec.json.encode(value).decode())
 
 
 Kind = Literal["transition", "advisory"]

@@ -162,8 +162,7 @@ def find_one_way(request: PermitRequest) -> str:
         return ""
     if request.path and not request.command:  # a text that is written is judged when it is run
         return request.tool if one_way(f"{request.tool} folder") else one_way(request.beside)
-    command = QUIET.sub(" ", request.command)
-    if not command:
+    if not (command := QUIET.sub(" ", request.command)):
         return one_way(request.action, request.input)
     parts = (part.strip() for part in PARTS.split(command))
     found = one_way_command(*dict.fromkeys((command, *parts)))

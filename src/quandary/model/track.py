@@ -225,8 +225,7 @@ def go(track: Track, label: str, name: str = "", approved: str = "") -> Transiti
 
 def finish(track: Track) -> Transition | Refusal:
     """Be done with the last phase."""
-    current = _declared(track)
-    if current is None:
+    if (current := _declared(track)) is None:
         return Refusal(f"no phase has begun; {_allowed(track)}")
     if track.next is not None:
         return Refusal(f"{track.next.title} still lies ahead; go there first")

@@ -18,7 +18,6 @@ from quandary.model.text import count, one_line, printable
 if TYPE_CHECKING:
     from quandary.reports.retelling import Told
 
-
 Verdict = Literal["passed", "failed"]
 
 
@@ -215,13 +214,12 @@ def title(stop: Stop) -> str:
 
 def sum_up(stop: Stop) -> str:
     """What came of a visit, on one line."""
-    stands = "the run stands here" if stop.current else ""
     parts = [
         f"route: {stop.route}" if stop.route else "",
         count(len(stop.attempts), "attempt") if len(stop.attempts) > 1 else "",
         f"validation {stop.validation}" if stop.validation else "",
         *([stop.cli, tell_cost(stop.seconds, stop.tokens)] if stop.attempts else []),
-        f"given up: {stop.error}" if stop.error else stands,
+        f"given up: {stop.error}" if stop.error else "the run stands here" if stop.current else "",
     ]
     return one_line(", ".join(filter(None, parts)))
 

@@ -64,8 +64,7 @@ def _text(text: str) -> str:
 
 
 def _pages(chart: Chart, story: Story) -> Iterator[str]:
-    pages = words.pages_of(chart, story)
-    if not pages:
+    if not (pages := words.pages_of(chart, story)):
         return
     yield "<h2>The chart</h2>"
     yield (
@@ -75,8 +74,7 @@ def _pages(chart: Chart, story: Story) -> Iterator[str]:
     for number, page in enumerate(pages, 1):
         if len(pages) > 1:
             yield f"<h3><bdi>{_text(page.name or page.id)}</bdi></h3>"
-        drawn = picture(page, chart, story, f"page-{number}")
-        if drawn:
+        if drawn := picture(page, chart, story, f"page-{number}"):
             label = _text(page.name or chart.name) or "The chart"
             opening = f'<div class="chart" role="region" aria-label="{label}" tabindex="0">'
             yield f"{opening}\n{drawn}\n</div>"
@@ -312,8 +310,7 @@ def picture(page: Page, chart: Chart, story: Story, name: str) -> str:
         return ""
     routes = [route for step in steps for route in ways.ways(step)]
     ends = [(route.source, route.target) for route in routes]
-    layout = lay_out([step.id for step in steps], ends, MOST_SPOTS)
-    if layout is None:
+    if (layout := lay_out([step.id for step in steps], ends, MOST_SPOTS)) is None:
         return ""
     taken = words.taken_on(page, story.legs)
     stops: dict[str, list[Stop]] = {}

@@ -153,8 +153,7 @@ class Catalogue:
     def find(self, codename: str) -> Agent:
         if is_human(codename):
             raise NotFound(f"{HUMAN} means a person and cannot be run as a program")
-        agent = self.agents.get(fold(codename))
-        if agent is None:
+        if (agent := self.agents.get(fold(codename))) is None:
             wanted, names = codename.strip() or "(blank)", self.names
             near = " ".join(filter(None, (suggest(wanted.upper(), names), "there are")))
             known = f"{near} {', '.join(names)}, and others are defined with [agents.NAME]"

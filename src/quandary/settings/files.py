@@ -180,11 +180,10 @@ def compile_pattern(pattern: str) -> Any:  # noqa: ANN401 - as one of `re`
 
 def is_inside(folder: str, path: str) -> bool:
     """Whether a path leads to something below a folder, by whatever way; no path leads nowhere."""
-    try:
+    with suppress(OSError, ValueError):  # such as a NUL in it
         root = os.path.realpath(folder)
         return os.path.commonpath([root, os.path.realpath(path)]) == root
-    except (OSError, ValueError):  # such as a NUL in it
-        return False
+    return False
 
 
 def require_own(path: str, root: str | None = None) -> None:

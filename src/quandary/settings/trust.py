@@ -160,8 +160,7 @@ def give(settings: Settings, consent: Consent) -> None:
 def take_back(folder: str) -> bool:
     """Forget what the user has agreed to in a project; whether there was something."""
     kept = list_consents()
-    found = kept.pop(os.path.realpath(folder), None)
-    if found is not None:
+    if (found := kept.pop(os.path.realpath(folder), None)) is not None:
         _keep(kept)
     return found is not None
 
