@@ -166,7 +166,7 @@ def _hooked(data: bytes) -> None:
         return
     asked = all(question.text or question.choices for question in told.questions)
     hold(asked, "a question without words and without options")
-    hooks.find_fault(told.questions)
+    hooks.find_fault(told)
     store = _store("hook")
     strict = Settings(None, (Part("user", "", {"hooks": {"strict": bool(data[0] & 4)}}),))
     hooks.judge(told, store, "here", strict)

@@ -249,6 +249,8 @@ def test_what_matters_is_shown_to_the_person(store: SqliteStore, asked: dict[str
         ([{"question": "Proceed?", "options": [{"label": "Yes"}, {"label": "No"}]}], "context"),
         ([question("The {module} has no level. Which one should it use now?")], "{module}"),
         ([question("The [topic] has no level. Which one should it use now?")], "[topic]"),
+        ([question() | {"header": "{area}"}], "{area}"),
+        ([question() | {"options": [{"label": "A", "preview": "| [topic] |"}]}], "[topic]"),
         ([question(), question()], "twice"),
         (
             [
@@ -279,6 +281,12 @@ def test_strict_settings_refuse_what_nobody_can_answer(
     assert said is not None
     assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert word in said["hookSpecificOutput"]["permissionDecisionReason"]
+
+
+def test_a_preview_in_a_block_of_code_has_no_slots(store: SqliteStore) -> None:
+    """What a program looks like is no text that waits to be filled in."""
+    options = [{"label": "A", "description": "As code", "preview": "```\nf'{x}' [Save]\n```"}]
+    assert hooks.find_fault(heard(call(question() | {"options": options}))) == ""
 
 
 @pytest.mark.parametrize(

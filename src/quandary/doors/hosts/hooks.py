@@ -186,7 +186,7 @@ def judge(call: ToolCall, store: Store, project: str, settings: Settings) -> dic
         return None  # what is no question is for the host to judge
     if find_relayed_run(call, store, project) is not None:
         return None  # then that run has judged it
-    if settings.table("hooks").get("strict") is True and (fault := find_fault(call.questions)):
+    if settings.table("hooks").get("strict") is True and (fault := find_fault(call)):
         return make_decision("deny", fault)
     return _answer_by_preference(call, store, project)
 
@@ -245,10 +245,10 @@ def refuse_with_answers(output: dict[str, Any]) -> dict[str, Any]:
     return make_decision("deny", reason)
 
 
-def find_fault(questions: tuple[Question, ...]) -> str:
-    """What keeps a person from answering these questions, and how to fix it."""
-    texts = [question.text for question in questions]
-    for question in questions:
+def find_fault(call: ToolCall) -> str:
+    """What keeps a person from answering the questions of a call, and how to fix it."""
+    texts = [question.text for question in call.questions]
+    for question in call.questions:
         what = f"“{shorten(question.text, 80)}”"
         if texts.count(question.text) > 1:
             return f"{what} is asked twice in one call; give each question its own text."
@@ -264,7 +264,9 @@ def find_fault(questions: tuple[Question, ...]) -> str:
                 f"{what} names {listed} options and offers {len(question.choices)}: no option may "
                 "be dropped. Ask about them with `quandary split`, or in several questions."
             )
-        for text in (question.text, *(f"{c.label} {c.description}" for c in question.choices)):
+        shown = (f"{choice.label} {choice.description}" for choice in question.choices)
+        previews = previews_of(call.entry(question))
+        for text in (question.text, question.header, *shown, *previews):
             try:
                 require_filled(text, f"the question {what}")
             except ContextRequired as unfilled:
