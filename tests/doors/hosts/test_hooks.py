@@ -283,6 +283,25 @@ def test_strict_settings_refuse_what_nobody_can_answer(
     assert word in said["hookSpecificOutput"]["permissionDecisionReason"]
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("新しいモジュールのログレベルはどれにしますか？", True),
+        ("生产数据库缺少索引。要现在添加吗？", True),
+        ("โมดูลใหม่ยังไม่มีระดับบันทึก จะใช้ระดับใด", True),
+        ("続けますか？", False),
+        ("要继续吗？", False),
+        ("새 모듈을 계속할까요?", False),
+    ],
+)
+def test_a_question_in_a_script_without_spaces_has_context_by_its_length(
+    text: str, told: bool
+) -> None:
+    """Two characters count as a word there."""
+    asked = {"question": text, "options": [{"label": "A"}, {"label": "B"}]}
+    assert (hooks.find_fault(heard(call(asked))) == "") == told
+
+
 def test_a_preview_in_a_block_of_code_has_no_slots(store: SqliteStore) -> None:
     """What a program looks like is no text that waits to be filled in."""
     options = [{"label": "A", "description": "As code", "preview": "```\nf'{x}' [Save]\n```"}]
@@ -294,6 +313,11 @@ def test_a_preview_in_a_block_of_code_has_no_slots(store: SqliteStore) -> None:
     [
         ("Pick: A) one B) two C) three", 3),
         ("(A) one (B) two", 2),
+        ("Which?\n\n**A)** one\n**B)** two\n**C)** three", 3),
+        ("**1)** one **2.** two **3**. three", 3),
+        ("**A) one** and _B)_ two", 2),
+        ("“A) one”, “B) two”, `C)` three", 3),
+        ("Is v1.2. better than v1.1. or $1. for us?", 0),
         ("1. one 2. two 3. three 4. four 5. five", 5),
         ("Plan B: go on", 0),
         ("Use vitamin A or B?", 0),

@@ -52,12 +52,15 @@ JUST_NOW = 120  # seconds within which an agent shows a question that a run of o
 LONGEST_TIME = 366 * 24 * 3600
 """Seconds that an answer can have taken; what is more was not measured."""
 _FORGOTTEN = 30 * 24 * 3600  # seconds after which a host that began to ask will not come back
-_LETTERED = re.compile(r"(?:^|(?<=[\s(]))\(?([A-Z]|\d{1,2})[).:]\s+\S")
+_LETTERED = re.compile(r"(?<![^\s(*_`'\"“‘«])\(?([A-Z]|\d{1,2})[*_`]*[).:][*_`]*\s+\S")
 _NAMED = re.compile(r"(?<!\w)\(?([A-Za-z]{1,3})-?(\d{1,2})(?:\)|[.:](?=\s))")
 _RANGE = re.compile(
     r"(?<!\w)([A-Za-z]{1,3})(\d{1,2})"
     r"(?:\)?\s*(?:\.{2,3}|…)\s*|\)\s*(?:[-–—]|to|through)\s*)\(?\1(\d{1,2})(?!\w)"
 )
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uff66-\uff9f"
+_WORD = re.compile(rf"[{_UNSPACED}]{{1,2}}|[^\s{_UNSPACED}]+")
+"""Where a script has no spaces, from Thai to Japanese, two characters count as a word."""
 _FEWEST_WORDS = 6
 """A shorter question with options that say nothing more cannot be answered without scrolling up."""
 _CHECKSUM = 8
@@ -253,7 +256,7 @@ def find_fault(call: ToolCall) -> str:
         if texts.count(question.text) > 1:
             return f"{what} is asked twice in one call; give each question its own text."
         described = any(choice.description.strip() for choice in question.choices)
-        if len(question.text.split()) < _FEWEST_WORDS and not described:
+        if len(_WORD.findall(question.text)) < _FEWEST_WORDS and not described:
             return (
                 f"{what} cannot be answered by itself: put one or two sentences of context into "
                 "the question, and say with each option what it leads to."
