@@ -284,6 +284,26 @@ def test_strict_settings_refuse_what_nobody_can_answer(
 
 
 @pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (("Yes", "No"), True),
+        (("Yes (recommended)", "No, wait"), True),
+        (("Approve", "Reject"), True),
+        (("Back it up", "Copy it"), False),
+        (("Backup", "No"), False),
+        (("Yes", "Backup"), False),
+        (("Yes", "No", "Copy"), False),
+    ],
+)
+def test_what_a_yes_or_no_question_lists_are_no_options(
+    labels: tuple[str, ...], told: bool
+) -> None:
+    """It lists facts; a list in front of any other options is one of options."""
+    text = "The migration does 1) backup 2) copy 3) switch 4) check. Shall we run it on staging?"
+    assert (hooks.find_fault(heard(call(question(text, *labels)))) == "") == told
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("新しいモジュールのログレベルはどれにしますか？", True),

@@ -262,7 +262,7 @@ def find_fault(call: ToolCall) -> str:
                 "the question, and say with each option what it leads to."
             )
         listed = count_listed_options(question.text)
-        if listed > len(question.choices):
+        if listed > len(question.choices) and not _is_yes_or_no(question):
             return (
                 f"{what} names {listed} options and offers {len(question.choices)}: no option may "
                 "be dropped. Ask about them with `quandary split`, or in several questions."
@@ -275,6 +275,14 @@ def find_fault(call: ToolCall) -> str:
             except ContextRequired as unfilled:
                 return f"{unfilled}."
     return ""
+
+
+def _is_yes_or_no(question: Question) -> bool:
+    """Whether nothing but a yes and a no is offered; then what is listed are facts."""
+    from quandary.reading.meaning import sides  # noqa: PLC0415 - few questions list anything
+
+    yes, no = set(sides(question, "yes")), set(sides(question, "no"))
+    return bool(yes) and bool(no) and len(yes | no) == len(question.choices)
 
 
 def count_listed_options(text: str) -> int:
