@@ -458,6 +458,19 @@ def test_instructions_are_compared_with_those_of_today(project: Path) -> None:
     assert (status, "in the place of AGENTS.md" in said_of_it) == ("broken", True)
 
 
+@pytest.mark.parametrize("host", ["gemini", "cursor", "vscode", "codex", "claude"])
+def test_a_program_that_only_the_instructions_name_is_the_one_that_is_looked_at(
+    project: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    """Some hosts get nothing but instructions, and our name may lead nowhere."""
+    path = str(project.parent / "bin" / "quandary")
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    carry_out(plan_install(places(host, None), path, mcp=False))
+    assert said(doctor.examine_hosts()) == []
+    (project.parent / "bin" / "quandary").unlink()
+    assert [status for status, _ in said(doctor.examine_hosts())] == ["broken"]
+
+
 def test_two_sources_of_hooks_are_noted(project: Path) -> None:
     """Settings of both kinds, or settings and the plugin."""
     install("claude")

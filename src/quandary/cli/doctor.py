@@ -412,12 +412,14 @@ def _examine_host(host: str, root: str | None) -> Iterator[Finding]:
     commands = {call.command for call in calls if not call.url} | ({server} if server else set())
     if found is None and not commands:
         return
+    told = here.lesson.command_in(found.body if found is not None else "")
+    commands |= {told} - {NAME}
     path = here.lesson.path
     if found is None:
         yield Finding("note", what, f"its agents get no instructions ({path} is missing)", remedy)
     elif found.edited:
         yield Finding("ok", what, f"{path}, with changes of your own")
-    elif any(found.body == here.lesson.text_for(word) for word in (NAME, *commands)):
+    elif found.body == here.lesson.text_for(told):
         yield Finding("ok", what, path)
     else:
         yield Finding("note", what, f"{path} is of another version of quandary", remedy)

@@ -322,7 +322,7 @@ def test_a_question_in_a_script_without_spaces_has_context_by_its_length(
     assert (hooks.find_fault(heard(call(asked))) == "") == told
 
 
-def test_a_preview_in_a_block_of_code_has_no_slots(store: SqliteStore) -> None:
+def test_a_preview_in_a_block_of_code_has_no_slots() -> None:
     """What a program looks like is no text that waits to be filled in."""
     options = [{"label": "A", "description": "As code", "preview": "```\nf'{x}' [Save]\n```"}]
     assert hooks.find_fault(heard(call(question() | {"options": options}))) == ""

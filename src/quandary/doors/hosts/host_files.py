@@ -73,6 +73,8 @@ TYPED = _teach(
     "Show `ask.text` word for word. Then end your turn, and wait for what the person writes.",
 )
 
+_STANDS_FOR = "Here, `quandary` stands for `"
+
 
 class Lesson(NamedTuple):
     """The instructions for agents: a whole file of ours, or a section of a page."""
@@ -85,7 +87,12 @@ class Lesson(NamedTuple):
         """The instructions, which say so where the program has to be called by its path."""
         if command == NAME:
             return self.body
-        return f"{self.body.rstrip()}\n\nHere, `quandary` stands for `{command}`.\n\n"
+        return f"{self.body.rstrip()}\n\n{_STANDS_FOR}{command}`.\n\n"
+
+    def command_in(self, text: str) -> str:
+        """The program that such instructions have agents call."""
+        _, is_named, command = text.rpartition(_STANDS_FOR)
+        return command.rstrip().removesuffix("`.") if is_named else NAME
 
 
 class Servers(NamedTuple):
