@@ -140,6 +140,14 @@ def test_other_fills_up_a_question_with_too_few_choices(count: int) -> None:
         assert answers({"answers": {"Why?": label}}, question) == (BLANK,)
 
 
+def test_an_entry_with_nothing_picked_and_no_text_is_other_left_blank() -> None:
+    """Our own form may leave out what is empty, as over HTTP."""
+    for more in ({}, {"picked": []}, {"text": ""}, {"picked": None, "text": None}):
+        assert answers({"answers": [{"key": "1.3/2:", **more}]}) == (BLANK,)
+    (answer,) = answers({"answers": [{"key": "1.3/2:", "comment": "look"}]})
+    assert (answer.blank, answer.comment) == (True, "look")
+
+
 def test_labels_that_are_alike_get_their_codes() -> None:
     """Hosts refuse one label twice, and nobody could tell which was meant."""
     question = Question("1:", "1. x", "Why?", (Choice("A", "Same"), Choice("B", "Same\n")))
@@ -738,7 +746,8 @@ def test_an_answer_to_what_does_not_wait_is_already_answered(data: object) -> No
         ({"answers": [{"picked": ["OK"], "comment": 1}]}, "comment is a number; it is text"),
         ({"answers": [{"text": ["x"]}]}, "text is a list; it is text"),
         ({"answers": [{"key": 1, "picked": []}]}, "key is a number; it is text"),
-        ({"answers": [{"key": "1.3/2:"}]}, "says nothing"),
+        ({"answers": [{"key": "1.3/2:", "pick": "OK"}]}, "says nothing"),
+        ({"answers": [{}]}, "says nothing"),
         ({"answers": {}, "annotations": []}, "annotations is a list; it is an object"),
         ({"answers": {}, "questions": {}}, "questions is a list of objects"),
         ({"questions": [{}, {}]}, "2 answers came and one question waits"),

@@ -323,7 +323,8 @@ class _ReplyReader:
     def read_entry(self, sheet: Sheet, entry: dict[str, Any]) -> Answer | None:
         """An entry of a list of answers, ours or a host's."""
         comment = text_of(entry.get("comment"), "comment")
-        if entry.keys() & {"picked", "text", "values", "annotations"}:
+        told = {name for name in entry if name not in ("key", "comment", "proposed")}
+        if told & {"picked", "text", "values", "annotations"} or (entry.get("key") and not told):
             return _add_comment(self.read_own_entry(sheet, entry), comment)
         if "user_answer" in entry:
             answer = self.read_value(sheet, entry["user_answer"])
