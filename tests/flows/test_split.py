@@ -10,6 +10,7 @@ from quandary.errors import ContextRequired, QuandaryError
 from quandary.flows.split import split, start
 from quandary.model.asks import BACK, MORE, Answer, Ask, Candidate, Limits, Reply
 from quandary.model.tree import Extra
+from quandary.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -499,6 +500,19 @@ def test_a_bucket_said_to_a_hold_decides() -> None:
     asks, _ = drive(split(PLATFORMS), "HLD", "DEF", "INC")
     assert [ask.key for ask in asks] == ["D1.1", "D1.hold-1", "D1.2"]
     assert codes(asks[1]) == ["CON", "E2", "E3", MORE]
+
+
+@pytest.mark.parametrize("key", ["INC", "inc"])
+def test_a_bucket_said_to_a_hold_is_not_the_option_of_that_key(key: str) -> None:
+    """Where an option has its code for a key, the bucket's has an underscore behind it."""
+    options = [*PLATFORMS[:4], Candidate(key, "Incident page")]
+    asks, last = drive(split(options), "HLD", "INC_", "INC", "INC", "INC", "HLD")
+    assert [ask.key for ask in asks][:3] == ["D1.1", "D1.hold-1", "D1.2"]
+    question = last.questions[0] if isinstance(last, Ask) else asks[0].questions[0]
+    assert [choice.code for choice in question.choices] == ["CON", "INC_", "DEF", "CUT"]
+    assert read("include it", question, "plain").codes == ("INC_",)
+    assert read("include it", asks[1].questions[0], "plain").codes == ("INC_",)
+    assert drive(split(options), "HLD", words(key))[1].key == "D1.5"  # type: ignore[union-attr]
 
 
 def test_talking_on_keeps_the_hold() -> None:

@@ -410,7 +410,8 @@ class _Split:
         reason = " ".join(reason.split()) or NO_REASON
         waiting = [other for other in self.keys if other not in self.buckets and other != key]
         others = [other for other in self.keys if other not in (*waiting, key)]
-        buckets = [c for c in words.buckets(key) if c.code in BUCKETS and c.code not in self.place]
+        settled = {self._free(code): bucket for code, bucket in BUCKETS.items()}
+        buckets = [replace(c, code=f) for f, c in zip(settled, words.buckets(key), strict=False)]
         go_on = action(self._free("CON"), "Continue", f"Ask about {key} again")
         held = f"{words.name(key)} is held: {sentence(reason)}"
         inquiry = self._inquiry(
@@ -424,8 +425,8 @@ class _Split:
             item=Item(key),
         )
         named = yield from self._ask_name(inquiry)
-        if named in BUCKETS and named not in self.place:
-            self._put([key], BUCKETS[named])
+        if named in settled:
+            self._put([key], settled[named])
             return ""
         return key if named == go_on.code else named
 
