@@ -607,7 +607,7 @@ def test_any_shape_is_heard_or_left_alone(store: SqliteStore, data: dict[str, An
 def start(tmp_path: Path, event: str, data: bytes) -> program.Ended:
     """The hook as a process."""
     env = {"QUANDARY_STORE": str(tmp_path / "journal.db"), "XDG_DATA_HOME": str(tmp_path)}
-    return program.start("hook", event, stdin=data, env=env)
+    return program.start("hook", event, stdin=data, env={**env, "XDG_CONFIG_HOME": str(tmp_path)})
 
 
 @pytest.mark.parametrize("event", ["pre", "post"])
@@ -620,13 +620,39 @@ def test_nothing_that_comes_in_gets_in_the_way(tmp_path: Path, event: str, data:
         assert "Error" in (tmp_path / "quandary" / "hook.log").read_text(encoding="utf-8")
 
 
-def test_a_store_that_cannot_be_used_gets_in_nobodys_way(tmp_path: Path) -> None:
-    """The person is simply asked."""
-    (tmp_path / "journal.db").write_text("no database at all, but long enough to be one" * 9)
-    for event in ("pre", "post"):
-        data = json.dumps(call(question(), cwd=str(tmp_path))).encode()
-        assert start(tmp_path, event, data) == (0, "", "")
-    assert "not a database" in (tmp_path / "quandary" / "hook.log").read_text(encoding="utf-8")
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_store_that_cannot_be_used_has_it_asked_with_a_note(tmp_path: Path, kind: str) -> None:
+    """The person is asked and told why; what nobody can answer is still refused."""
+    place = tmp_path / "journal.db"
+    if kind == "folder":
+        place.mkdir()
+    else:
+        place.write_text("no database at all, but long enough to be one" * 9)
+    data = json.dumps(call(question(), cwd=str(tmp_path))).encode()
+    asked = start(tmp_path, "pre", data)
+    assert (asked.status, asked.err) == (0, "")
+    assert [*json.loads(asked.out)] == ["systemMessage"]
+    assert "cannot be read" in asked.out
+    assert start(tmp_path, "post", data) == (0, "", "")
+    log = tmp_path / "quandary" / "hook.log"
+    assert "StoreError" in log.read_text(encoding="utf-8")
+    (tmp_path / "quandary" / "config.toml").write_text("[hooks]\nstrict = true\n")
+    assert "cannot be read" in start(tmp_path, "pre", data).out
+    data = json.dumps(call(question("Go on?") | {"header": "TBD"}, cwd=str(tmp_path))).encode()
+    assert "TBD" in start(tmp_path, "pre", data).out
+
+
+def test_a_store_that_is_not_what_it_was_has_it_asked_with_a_note(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A preference in it counts no more, which is said once."""
+    report(store, question())
+    silence(store, ID)
+    monkeypatch.setattr(type(store), "missing", "12 entries are missing")
+    other = question(PLACE)
+    said = hooks.judge(heard(call(question(), other)), store, "here", NONE)
+    assert said is not None
+    assert said["systemMessage"].count("not what was seen here before") == 1
 
 
 def test_many_hooks_at_once_lose_no_record(tmp_path: Path) -> None:

@@ -51,11 +51,12 @@ def run(event: str, host: str = "claude") -> int:
             sys.stdout.buffer.write(output + b"\n")
             sys.stdout.buffer.flush()
     except BaseException as error:  # noqa: BLE001 - a hook never stands in the way
-        _log(error)
+        log(error)
     return 0
 
 
-def _log(error: BaseException, about: str = "") -> None:
+def log(error: BaseException, about: str = "") -> None:
+    """Keep what went wrong where `quandary doctor` finds it."""
     with suppress(BaseException):
         from quandary.desk import notices  # noqa: PLC0415 - only when something went wrong
 
@@ -71,7 +72,7 @@ def respond_for_server(
         said = msgspec.json.decode(data)
         return respond(event, data, host) if find_folder(said) != os.curdir else b""
     except Exception as error:  # noqa: BLE001 - as above
-        _log(error)
+        log(error)
         return b""
 
 
@@ -328,7 +329,7 @@ class Opencode:
         try:
             self._settle(kind, *given)
         except Exception as error:  # noqa: BLE001 - it stands in the way of no other one
-            _log(error, f"opencode, {kind}: ")
+            log(error, f"opencode, {kind}: ")
 
     def _settle(self, kind: str, waiting: dict[str, Any], store: Store, gone: Event) -> None:
         """Ask about one of them in the inbox, and tell opencode what a person or a rule decided."""

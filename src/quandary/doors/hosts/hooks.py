@@ -85,8 +85,13 @@ def respond(event: str, call: ToolCall, said: dict[str, Any], host: str) -> dict
         why = came.get("permissionDecisionReason")
         return hosts.tell("claude", event, allowed, why, came.get("updatedInput")) if why else None
     parks = hosts.is_headless(said, hosts.read_route(settings.table("hooks"), "hooks")[2])
-    store = hosts.open_journal(where, asks=parks or host == "codex")
-    output = judge(call, store, project, settings)
+    try:
+        store = hosts.open_journal(where, asks=parks or host == "codex")
+        output = judge(call, store, project, settings)
+    except QuandaryError as error:
+        hosts.log(error)
+        note = f"quandary: the preferences cannot be read ({error}), so it is asked"
+        return _refuse_fault(call, settings) or {"systemMessage": note}
     if DECISION in (output or ()):
         pass
     elif host == "codex":
@@ -189,9 +194,7 @@ def judge(call: ToolCall, store: Store, project: str, settings: Settings) -> dic
         return None  # what is no question is for the host to judge
     if find_relayed_run(call, store, project) is not None:
         return None  # then that run has judged it
-    if settings.table("hooks").get("strict") is True and (fault := find_fault(call)):
-        return make_decision("deny", fault)
-    return _answer_by_preference(call, store, project)
+    return _refuse_fault(call, settings) or _answer_by_preference(call, store, project)
 
 
 def ask_person(
@@ -221,8 +224,9 @@ def _answer_by_preference(call: ToolCall, store: Store, project: str) -> dict[st
         return None
     verdicts = [*map(read_policy(store, project).judge, call.questions)]
     if not all(verdict.decide for verdict in verdicts):
-        changed = " ".join(v.note for v in verdicts if v.unseen == "changed")
-        return {"systemMessage": f"quandary: {changed}"} if changed else None
+        told = (v.note for v in verdicts if v.unseen == "changed" or store.missing)
+        note = " ".join(dict.fromkeys(told))
+        return {"systemMessage": f"quandary: {note}"} if note else None
     answers = {}
     for question, verdict in zip(call.questions, verdicts, strict=True):
         state = begin_record(store, call, question, project, prefer=True)
@@ -246,6 +250,12 @@ def refuse_with_answers(output: dict[str, Any]) -> dict[str, Any]:
     told += [f"with the note “{note}”" for note in notes]
     reason = f"{said['permissionDecisionReason']} Continue with that answer: {', '.join(told)}"
     return make_decision("deny", reason)
+
+
+def _refuse_fault(call: ToolCall, settings: Settings) -> dict[str, Any] | None:
+    """What strict settings say of questions that nobody can answer."""
+    strict = settings.table("hooks").get("strict") is True
+    return make_decision("deny", fault) if strict and (fault := find_fault(call)) else None
 
 
 def find_fault(call: ToolCall) -> str:
