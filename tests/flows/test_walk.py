@@ -370,6 +370,16 @@ def test_calls_beyond_the_budget_are_not_made() -> None:
     assert ScriptedWalk(walk(drawn, cli="X", max_calls=4)).error == ""
 
 
+def test_what_the_budget_did_not_pay_for_is_no_attempt() -> None:
+    """Nor did anybody do it: neither the first attempt nor a further one."""
+    drawn = chart(Step("a", "Write"), Step("b", "Print"), routes="a>b")
+    trip = ScriptedWalk(walk(drawn, cli="X", max_calls=2))
+    assert [(step["attempts"], step["cli"]) for step in trip.steps] == [(1, "X"), (0, "")]
+    undone = {"Sa@1/run": {"completed": False}}
+    trip = ScriptedWalk(walk(drawn, cli="X", retry_cli="Y", max_calls=1), undone)
+    assert [(step["attempts"], step["cli"]) for step in trip.steps] == [(1, "X")]
+
+
 def test_tokens_and_seconds_stop_the_next_call() -> None:
     """What a call costs is known when it is over; the one after it is not made."""
     drawn = chart(task("a"), task("b"), task("c"), routes="a>b b>c")

@@ -119,7 +119,7 @@ class Visit:
             "id": self.plan.id,
             "name": self.plan.name,
             "kind": "decision" if self.plan.routes else "process",
-            "cli": self.cli,
+            "cli": self.cli if self.attempts else "",
             "route": ended.route or None,
             "attempts": self.attempts,
             "validation": self.validation,
@@ -160,9 +160,11 @@ class Visit:
         """One try: by the step's own agent first, and by the one for further tries then."""
         plan = self.plan
         name = f"retry-{self.attempts}" if self.attempts else "run"
-        self.cli = plan.retry_cli if self.attempts else plan.cli
-        self.attempts, self.hands = self.attempts + 1, ()
-        if is_human(self.cli):
+        cli = plan.retry_cli if self.attempts else plan.cli
+        if not is_human(cli):
+            self.spent.require(1)
+        self.cli, self.attempts, self.hands = cli, self.attempts + 1, ()
+        if is_human(cli):
             if expects == "decision":
                 decision = yield from self._choose_in_person(name, "work")
                 return Attempt(decision.answer, decision)
@@ -229,8 +231,7 @@ class Visit:
         problems: dict[int, list[str]] = {}
         task, routes = self.told, self.plan.routes
         while waiting and self._attempts_left:
-            if over := self.spent.over(len(waiting)):
-                raise UsedUp(over)
+            self.spent.require(len(waiting))
             self.attempts += 1
             calls = []
             for number, voter in waiting.items():
@@ -273,8 +274,7 @@ class Visit:
         unclear: Counter[int] = Counter()
         waiting = dict(enumerate(calls))
         while waiting:
-            if over := self.spent.over(len(waiting)):
-                raise UsedUp(over)
+            self.spent.require(len(waiting))
             sent = tuple(waiting.values())
             outputs = yield (sent[0] if alone else sent)
             came = outputs if isinstance(outputs, tuple) else (outputs,)

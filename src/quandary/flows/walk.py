@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from quandary.errors import Failed, QuandaryError
 from quandary.flows import Flow, Steps, wording
 from quandary.flows.asking import Chooser
-from quandary.flows.steps import Visit, shorten
+from quandary.flows.steps import UsedUp, Visit, shorten
 from quandary.flows.wording import CHECK
 from quandary.model import keys
 from quandary.model.asks import Item, Limits, Note, Required
@@ -391,16 +391,15 @@ class Spent(msgspec.Struct):
     tokens: int = 0
     seconds: float = 0.0
 
-    def over(self, further: int) -> str:
-        """Which limit so many further calls would break; a call may not begin beyond one."""
+    def require(self, further: int) -> None:
+        """Refuse so many further calls if they would break a limit; none may begin beyond one."""
         most = self.budget
         if most.max_calls is not None and self.calls + further > most.max_calls:
-            return f"the budget of {most.max_calls} calls is used up"
+            raise UsedUp(f"the budget of {most.max_calls} calls is used up")
         if most.max_tokens is not None and self.tokens >= most.max_tokens:
-            return f"the budget of {most.max_tokens} tokens is used up"
+            raise UsedUp(f"the budget of {most.max_tokens} tokens is used up")
         if most.max_seconds is not None and self.seconds >= most.max_seconds:
-            return f"the budget of {most.max_seconds:g} seconds is used up"
-        return ""
+            raise UsedUp(f"the budget of {most.max_seconds:g} seconds is used up")
 
     def time(self, wanted: float, calls: int) -> float:
         """The seconds that each of so many calls may take: no more than are left for it."""
