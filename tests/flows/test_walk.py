@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from quandary.errors import QuandaryError
+from quandary.flows.steps import LONGEST_KEPT
 from quandary.flows.walk import start, walk
 from quandary.model.asks import Ask, Item, Limits
 from quandary.model.calls import Assignment, Call, Decision, Output, Process, Validation
@@ -340,6 +341,39 @@ def test_a_chart_inside_hands_on_what_its_last_step_did() -> None:
     trip = ScriptedWalk(walk(replace(drawn, pages=(main, drawn.pages[1])), cli="X"), said)
     assert trip.calls["Se@1/run"].prompt.startswith("marked, yes\n")
     assert "notes" not in (trip.result or {})
+
+
+def test_what_a_chart_inside_hands_on_is_never_cut() -> None:
+    """READINGS 47: the result shortens a very long output, the slot behind it does not."""
+    marked = "x" * (LONGEST_KEPT + 1)
+    said: dict[str, object] = {"Sp@1/chart+i+Sb@1/run": {"completed": True, "comments": marked}}
+    drawn = nested()
+    main = Page(
+        "m",
+        "Main",
+        (drawn.pages[0].steps[1], task("e", "{{steps.Proofread.output}}")),
+        (Route("p", "e"),),
+    )
+    trip = ScriptedWalk(walk(replace(drawn, pages=(main, drawn.pages[1])), cli="X"), said)
+    assert trip.calls["Se@1/run"].prompt.startswith(f"{marked}\n")
+    assert trip.steps[1]["output"] == marked[:LONGEST_KEPT]
+
+
+def test_a_slot_for_a_step_of_this_page_is_not_filled_by_another_page() -> None:
+    """A name is that of the page's own step, also where that one has handed nothing on."""
+    drawn = nested()
+    steps = (drawn.pages[0].steps[1], task("q", "Which?"), task("b", "Mark"), task("c", "Go"))
+    end = task("e", "[{{steps.Mark.output}}] [{{steps.Read.output}}]")
+    routes = (
+        *(Route("p", "q"), Route("q", "b", "yes"), Route("q", "c", "no")),
+        *(Route("b", "e"), Route("c", "e")),
+    )
+    main = Page("m", "Main", (*steps, end), routes)
+    said: dict[str, object] = {"Sq@1/run": {"answer": "no"}}
+    trip = ScriptedWalk(walk(replace(drawn, pages=(main, drawn.pages[1])), cli="X"), said)
+    assert trip.calls["Se@1/run"].prompt.startswith("[] [done]\n")
+    note = "“Mark” has handed nothing on, so its slot is empty."
+    assert [one["text"] for one in (trip.result or {})["notes"]] == [note]
 
 
 def test_what_fails_inside_fails_the_whole() -> None:

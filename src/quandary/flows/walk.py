@@ -474,6 +474,7 @@ class Walk:
         self.maps: dict[str, Map] = {}
         self.outputs: dict[tuple[str, str], tuple[int, str]] = {}  # by page and id, and when
         self.named_outputs: dict[str, str] = {}  # by name, for pages without such a step
+        self.last: str | None = None  # of the last step, whether it handed on anything or not
 
     def flow(self) -> Flow:
         """From the start to an end; what was done on the way is the result, however it ends."""
@@ -528,8 +529,8 @@ class Walk:
             inner, before = keys.visit(step.id, number, "chart"), len(self.steps)
             yield from self._page(called, keys.within(f"{prefix}{inner}", called.id), depth + 1)
             if not plan.routes:
-                for last in self.steps[before:][-1:]:  # what that handed on is its own output
-                    self._hand_on(ways, step, last["output"])
+                if len(self.steps) > before:  # what the last of them handed on is its own output
+                    self._hand_on(ways, step, self.last)
                 return ""
         visit = Visit(self, plan, self._fill_plan(ways, step, plan), prefix, number)
         ended = yield from visit.flow()
@@ -549,6 +550,7 @@ class Walk:
 
     def _hand_on(self, ways: Map, step: Step, output: str | None) -> None:
         """Keep what a step produced, for slots in the tasks behind it."""
+        self.last = output
         if output is not None:
             self.outputs[ways.page.id, step.id] = (len(self.steps), output)
             self.named_outputs |= dict.fromkeys(map(fold, step.names), output)
@@ -604,10 +606,14 @@ class Walk:
         return f"\n\nThe item that this is about:\n{wording.fenced(lines)}"
 
     def _output(self, ways: Map, name: str) -> str | None:
-        """What a step handed on: one of this page of that id or name, else one of any page."""
-        places = ((ways.page.id, step.id) for step in ways.named(name))
+        """What a step handed on: one of this page of that id or name, if it has any, else one of
+        any page.
+        """
+        if not (known := ways.named(name)):
+            return self.named_outputs.get(fold(name))
+        places = ((ways.page.id, step.id) for step in known)
         done = [self.outputs[place] for place in places if place in self.outputs]
-        return max(done)[1] if done else self.named_outputs.get(fold(name))
+        return max(done)[1] if done else None
 
 
 Again = tuple[str, dict[str, Any]]
