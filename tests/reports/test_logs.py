@@ -14,7 +14,7 @@ from quandary.journal import runs
 from quandary.journal.sqlite import SqliteStore
 from quandary.model.asks import Answer, Reply
 from quandary.model.calls import Call, Output
-from quandary.model.chart import Chart, Page, Step
+from quandary.model.chart import Chart, Page, Route, Step
 from quandary.reports.logs import LONGEST_NAME, Logs, folder_of
 from quandary.settings import Part, Settings, read_settings
 from walks import answer, begin, chose, did, good, judged, released, send
@@ -179,6 +179,32 @@ def test_logs_grow_with_the_run(house: House) -> None:
 
     play(house.store, check)
     assert steps == [0, 0, 0, 0, 1, 2, 3, 4, 5]
+
+
+def test_a_step_of_a_chart_inside_is_logged_once_it_is_left(house: House) -> None:
+    """Also where a way is chosen behind that chart; that is a decision, and comes when it is taken.
+    As the result has them, in order and kind.
+    """
+    inner = Page(
+        "i", "Review", (Step("look", "Look"), Step("sign", "Sign")), (Route("look", "sign"),)
+    )
+    steps = (Step("r", "Review", "subprocess"), Step("fix", "Fix"), Step("ship", "Ship"))
+    outer = Page("m", "Main", steps, (Route("r", "ship", "good"), Route("r", "fix", "bad")))
+    state, logs = begin(house.store, Chart("Release", (outer, inner), "m")), house.logs()
+    seen = []
+    while state.calls:
+        logs.write(state.run)
+        seen.append([step["id"] for step in house.short(state.run)["steps"]])
+        state = send(house.store, state, *map(good, state.calls))
+    logs.write(state.run)
+    told = [(step["id"], step["kind"]) for step in house.short(state.run)["steps"]]
+    assert told == [(step["id"], step["kind"]) for step in state.result["steps"]]
+    assert [name for name, _ in told] == ["look", "sign", "r", "ship"]
+    assert [names for names in seen if names] == [
+        *[["look"]] * 2,
+        ["look", "sign"],
+        *[["look", "sign", "r"]] * 2,
+    ]
 
 
 def test_nothing_new_writes_nothing(house: House) -> None:

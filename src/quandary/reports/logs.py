@@ -158,8 +158,8 @@ class _Log:
         self.teller = Teller(logs.store, run)
         self._long_end = 0
         self._steps_end = 0  # where the list of steps ends in the short log
-        self._steps = self._stops = 0  # how many steps are in it, and stops behind them
-        self._standing: tuple[int, str, str | None, int] | None = None
+        self._steps = 0  # how many steps are in it
+        self._standing: tuple[int, str, str | None] | None = None
 
     def write(self) -> Teller:
         """Add what is new."""
@@ -186,14 +186,13 @@ class _Log:
     def _write_short(self, path: str) -> None:
         teller = self.teller
         fold, item = teller.standing, teller.item
-        standing = (fold.amendment, fold.status, fold.waits, teller.left)
-        if standing == self._standing:
-            return
+        standing = (fold.amendment, fold.status, fold.waits)
         begun = self._standing is not None and self._standing[0] == fold.amendment
         if not begun:
-            self._steps_end = self._stops = self._steps = 0
-        stops = teller.stops(self._stops, teller.left)
-        asked = [_step(stop) for stop in stops if stop.attempts or stop.error]
+            self._steps_end = self._steps = 0
+        asked = [_step(stop) for stop in teller.left(self._steps)]
+        if standing == self._standing and not asked:
+            return
         said = {
             "run": teller.run,
             "chart": teller.name,
@@ -207,7 +206,7 @@ class _Log:
         _put(path, self._steps_end, added + b"\n],\n" + _end(teller))
         self._steps_end += len(added)
         self._steps += len(asked)
-        self._stops, self._standing = teller.left, standing
+        self._standing = standing
 
 
 def _put(path: str, at: int, text: bytes) -> None:
@@ -258,6 +257,8 @@ def _texts(exchange: Exchange | None, wanted: set[str]) -> Iterator[str]:
 def _step(stop: Stop) -> bytes:
     """A visit in short: what it was, who did it, and what came of it."""
     said: dict[str, Any] = {name: getattr(stop, name) or None for name in STEP}
+    if stop.kind == "subprocess":  # somebody is asked at it only where there is a choice
+        said["kind"] = "decision"
     output = (stop.output or "")[:LONGEST_OUTPUT] or None
     costs = {"seconds": stop.seconds, "tokens": stop.tokens}
     return msgspec.json.encode({**said, "attempts": len(stop.attempts), **costs, "output": output})

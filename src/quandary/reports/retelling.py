@@ -272,15 +272,13 @@ class Teller:
                 if tried[-1].verdict != "passed" or not route.leave(_NOWHERE):
                     return
 
-    def stops(self, first: int = 0, last: int | None = None) -> list[Stop]:
-        """The steps that the run came to, from one of them on and as far as another."""
-        every = self._route.stops[first:last]
-        return [self._stop(number, here) for number, here in enumerate(every, first + 1)]
-
-    @property
-    def left(self) -> int:
-        """How many of its stops the run has left behind for good."""
-        return len(self._route.stops) if self.standing.status != "waiting" else self._route.left
+    def left(self, first: int) -> list[Stop]:
+        """The stops at which somebody was asked, as the run left them behind, from one of them on;
+        the one where it stands is the last when it is over.
+        """
+        last = self._route.at if self.standing.status != "waiting" else None
+        every = (*self._route.left[first:], last)
+        return [self._stop(here) for here in every if here is not None and not here.stuck]
 
     def place(self, key: str) -> str:
         """The name of the step at which something was asked."""
@@ -310,7 +308,7 @@ class Teller:
             ended=self.standing.since if self.standing.status != "waiting" else "",
             path=tuple(here.step.id for here in route.stops),
             legs=tuple(route.legs),
-            stops=tuple(self.stops()),
+            stops=tuple(map(self._stop, route.stops)),
             calls=sum(not exchange.stopped for exchange in counted),
             tokens=sum(exchange.tokens for exchange in counted),
             seconds=round(sum(exchange.seconds for exchange in counted), 3),
@@ -320,7 +318,7 @@ class Teller:
             remarks=tuple(self.remarks),
         )
 
-    def _stop(self, number: int, here: Here) -> Stop:
+    def _stop(self, here: Here) -> Stop:
         every = [self.exchanges[key] for key in here.keys]
         attempts = self._attempts(here)
         checked = [a.verdict for a in attempts if any(e.role == "check" for e in a.exchanges)]
@@ -330,7 +328,7 @@ class Teller:
         working = [e for e in every if e.role in ("work", "vote", "tie")]
         voters = here.plan.votes if any(e.role == "vote" for e in every) else ()
         return Stop(
-            number=number,
+            number=here.number,
             id=here.step.id,
             name=self._name(here),
             kind=here.plan.kind,
@@ -419,6 +417,7 @@ class Teller:
 class Here:
     """One visit to a step."""
 
+    number: int  # its place on the path, from 1
     ways: Map
     step: Step
     plan: Planned
@@ -441,6 +440,7 @@ class Follower:
     ) -> None:
         self.chart, self.defaults, self.codenames, self.decided = chart, defaults, names, decided
         self.stops: list[Here] = []
+        self.left: list[Here] = []  # those at which somebody was asked, as they were left behind
         self.legs: list[Leg] = []
         self.at: Here | None = None  # where somebody is asked; nothing at the end of the chart
         self.lost = False  # it cannot be told where the run went from there
@@ -468,14 +468,9 @@ class Follower:
             if (route := self._chosen(here, place)) is None:
                 return False
             here.route = route.label
+        self.left.append(here)
         self._arrive(here.ways, self._step_by(here, route))
         return True
-
-    @property
-    def left(self) -> int:
-        """How many stops lie behind the run for good, and all before them."""
-        standing = [here for here in (*self._outer, self.at) if here is not None and here.plan.asks]
-        return min((self.stops.index(here) for here in standing), default=len(self.stops))
 
     def _chosen(self, here: Here, place: Place | None) -> Route | None:
         ways = here.ways.ways(here.step)
@@ -526,7 +521,7 @@ class Follower:
         depth, visit = len(self._outer), self._visits[ways.page.id, step.id]
         too_deep = plan.kind == "subprocess" and depth >= DEEPEST
         stuck = too_deep or visit > self.defaults.max_visits
-        self.stops.append(Here(ways, step, plan, visit, depth, stuck))
+        self.stops.append(Here(len(self.stops) + 1, ways, step, plan, visit, depth, stuck))
         return self.stops[-1]
 
     def _step_by(self, here: Here, route: Route | None) -> Step | None:
