@@ -385,6 +385,18 @@ def test_of_two_spellings_of_a_field_the_first_counts() -> None:
     assert (problem.rule, problem.severity) == ("field-twice", "warning")
 
 
+def test_of_two_columns_with_one_heading_the_first_with_a_value_counts() -> None:
+    """As of two spellings; and the tags of two columns are all tags."""
+    head = "Id,Name,Text Area 1,retries,retries,Tags,Tags\n"
+    put("a.csv", f"{head}1,Process,A,,0,CODEX,\n2,Process,B,1,2,CODEX,NoValidation\n3,Line,,,,,\n")
+    loaded = charts.read("a.csv")
+    one, two = loaded.chart.pages[0].steps
+    assert (one.field("retries"), one.tags) == ("0", ("CODEX",))
+    assert (two.field("retries"), two.tags) == ("1", ("CODEX", "NoValidation"))
+    assert [p.rule for p in loaded.problems if p.steps == ("2",)] == ["field-twice"]
+    assert not [p for p in loaded.problems if p.rule == "misspelt"]
+
+
 def test_tags_and_fields_of_other_programs_are_not_warned_about(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,10 +36,10 @@ _NAMES = {
     "tail": ("sourcearrow", "linesourcearrow"),
     "head": ("destinationarrow", "linedestinationarrow", "targetarrow"),
     "container": ("containedby", "container"),
-    "tags": ("tags", "tag"),
     "comments": ("comments", "comment"),
 }
 """What a column is for, and its names, of which the later ones stand in for the first."""
+_TAGS = ("tags", "tag")
 _UNUSED = ("Shape Library", "Group", "Status")
 
 
@@ -76,14 +76,16 @@ def _require_closed(text: str, begin: int, delimiter: str, path: str) -> None:
 
 
 def _fields(header: Row, known: set[int]) -> dict[str, int]:
-    """The columns that are data of the drawer's own; of two with one name, both are kept."""
+    """The columns that are data of the drawer's own; of two with one name, both are kept, as two
+    spellings of it.
+    """
     found: dict[str, int] = {}
-    times: dict[str, int] = {}
     for place, written in enumerate(header):
         name = written.strip()
         if place not in known and name:
-            times[name] = times.get(name, 0) + 1
-            found[name if times[name] == 1 else f"{name} {times[name]}"] = place
+            while name in found:
+                name += "_"
+            found[name] = place
     return found
 
 
@@ -119,6 +121,7 @@ class _Book:
             column: next((names.index(name) for name in known if name in names), width)
             for column, known in _NAMES.items()
         }
+        tags = [n for n, name in enumerate(names) if name in _TAGS] or [width]
         for column in ("id", "name"):
             if at[column] == width:
                 remedy = "export the shape data of a Lucid document as CSV"
@@ -126,11 +129,11 @@ class _Book:
         areas = [n for n, name in enumerate(names) if _AREA.match(name)]
         areas = areas or [n for n, name in enumerate(names) if name in ("text", "label")][:1]
         unused = (header.index(name) for name in _UNUSED if name in header)
-        self.fields = _fields(header, {*at.values(), *areas, *unused})
+        self.fields = _fields(header, {*at.values(), *tags, *areas, *unused})
         """The names of the data, and their columns."""
         self.ends = at["tail"] < width or at["head"] < width  # whether it tells ends of lines
-        rest = [at.pop("tags"), at.pop("comments"), *areas[1:]]
-        self.data = len(rest)  # where, in the rest of a row, the data begins
+        rest = [*tags, at.pop("comments"), *areas[1:]]
+        self.tags, self.data = len(tags), len(rest)  # where, in the rest of a row, these end
         rest += self.fields.values()
         main = [*at.values(), *(areas[:1] or [width])]
         self.padded = width in (*main, *rest)  # whether there is need of that empty cell
@@ -173,15 +176,17 @@ class _Book:
         """Any row: the document, a page, a line or a shape."""
         key, _, at, source, target, tail, head, container, text = cells
         if not at and role.title:
-            title = " | ".join(filter(None, map(str.strip, (text, *rest[2 : self.data]))))
+            title = " | ".join(
+                filter(None, map(str.strip, (text, *rest[self.tags + 1 : self.data])))
+            )
             if self._entitle(role.title, key, title, line):
                 return
         if not any(map(str.strip, (*cells, *rest))):
             return
         if (sheet := self.sheets.get(at)) is None:
             sheet = self.sheets[at] = Sheet(at, "")
-        tags = tags_in(rest[0]) if rest[0] else ()
-        comment, *areas = map(str.strip, rest[1 : self.data])
+        tags = tuple(tag for cell in rest[: self.tags] for tag in tags_in(cell))
+        comment, *areas = map(str.strip, rest[self.tags : self.data])
         text, *others = [area for area in (text.strip(), *areas) if area] or [""]
         if role.line or source or target:
             way = direction(tail, head) if self.ends else "forward"
