@@ -161,6 +161,31 @@ def test_the_page_that_no_other_page_runs() -> None:
     assert called.name == "Two"
 
 
+def test_a_chart_may_say_on_which_page_it_begins() -> None:
+    """By its id or its name, where no other is asked for; one that is not there is an error."""
+    pages = [
+        f'%% quandary: {{"page":{{"id":"{n}","name":"{name}"}}}}'
+        for n, name in ((1, "A"), (2, "B"))
+    ]
+    drawn = "\n".join(f"subgraph s{n}\n{page}\nx{n}[X]\nend" for n, page in enumerate(pages))
+    for said, name in (("2", "B"), ("B", "B"), ("1", "A")):
+        put("a.mmd", f'flowchart TD\n%% quandary: {{"start":"{said}"}}\n{drawn}')
+        assert charts.load("a.mmd").first.name == name
+        assert start("a.mmd#A") == start("a.mmd", "1") == "A"
+    put("a.mmd", f'flowchart TD\n%% quandary: {{"start":"C"}}\n{drawn}')
+    with pytest.raises(NotFound, match=r"^a.mmd: no page named C \(2 pages: A, B\)$"):
+        charts.read("a.mmd")
+
+
+def test_a_chart_of_several_files_is_walked_again_as_mermaid() -> None:
+    """It says where it begins, although nothing runs some pages of the other files."""
+    put("parts.csv", CSV.format(part="Other"))
+    put("top.mmd", "flowchart TD\ns([Start]) --> p[[parts.csv#Two]]")
+    whole = charts.load("top.mmd")
+    put("again.mmd", drawings.chart_as_mermaid(whole))
+    assert charts.load("again.mmd").digest == whole.digest
+
+
 def test_a_page_without_a_name_or_an_id() -> None:
     """There is one page, and it is meant."""
     put("a.csv", "Id,Name,Text Area 1\n1,Process,Do it\n")

@@ -120,9 +120,12 @@ def _parse(text: str, path: str) -> tuple[Chart, list[Problem]]:
 
 
 def _first(chart: Chart, name: str, path: str) -> Page | None:
-    """The page that is meant: the one of that name, else the only one that no other page runs."""
-    if name:
-        return _one_of(chart, name, chart.named(name), f"{path}: ")
+    """The page that is meant: the one of that name, else the one that the chart itself says, else
+    the only one that no other page runs.
+    """
+    if said := name or chart.start:
+        own = [] if name else [page for page in chart.pages if page.id == said][:1]
+        return _one_of(chart, said, own or chart.named(said), f"{path}: ")
     drawn = [page for page in chart.pages if page.steps]
     if len(drawn) == 1 or not drawn:
         return next(iter(drawn or chart.pages), None)
