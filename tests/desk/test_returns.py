@@ -142,7 +142,8 @@ def test_other_fills_up_a_question_with_too_few_choices(count: int) -> None:
 
 def test_an_entry_with_nothing_picked_and_no_text_is_other_left_blank() -> None:
     """Our own form may leave out what is empty, as over HTTP."""
-    for more in ({}, {"picked": []}, {"text": ""}, {"picked": None, "text": None}):
+    cases: list[dict[str, Any]] = [{}, {"picked": []}, {"text": ""}]
+    for more in (*cases, {"picked": None, "text": None}):
         assert answers({"answers": [{"key": "1.3/2:", **more}]}) == (BLANK,)
     (answer,) = answers({"answers": [{"key": "1.3/2:", "comment": "look"}]})
     assert (answer.blank, answer.comment) == (True, "look")

@@ -170,7 +170,7 @@ def test_a_chart_may_say_on_which_page_it_begins() -> None:
     drawn = "\n".join(f"subgraph s{n}\n{page}\nx{n}[X]\nend" for n, page in enumerate(pages))
     for said, name in (("2", "B"), ("B", "B"), ("1", "A")):
         put("a.mmd", f'flowchart TD\n%% quandary: {{"start":"{said}"}}\n{drawn}')
-        assert charts.load("a.mmd").first.name == name
+        assert [page.name for page in [charts.load("a.mmd").first] if page] == [name]
         assert start("a.mmd#A") == start("a.mmd", "1") == "A"
     put("a.mmd", f'flowchart TD\n%% quandary: {{"start":"C"}}\n{drawn}')
     with pytest.raises(NotFound, match=r"^a.mmd: no page named C \(2 pages: A, B\)$"):
