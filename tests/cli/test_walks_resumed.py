@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import random
 import signal
 import subprocess
@@ -89,6 +90,23 @@ def test_a_reply_that_ends_a_walk_is_in_its_logs(
     assert f"ended, {'completed' if status == 'done' else 'failed'}" in long
 
 
+def test_a_walk_resumed_elsewhere_has_its_logs_in_its_own_project(
+    outing: WalkProject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """CONTRACT: `log_dir` starts from the project, which is that of the run."""
+    outing.draw(lucid({"1": {"text": "Sign it", "tags": "HUMAN"}, "2": {"text": "Send it"}}, "1>2"))
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    shutil.copy(outing.folder / "quandary.toml", elsewhere)
+    outing.settings('log_dir = "told"\n')
+    run = outing.walk()["run"]
+    os.chdir(elsewhere)
+    outing.call("reply", run, "Done")
+    assert outing.call("walk", "--resume", run).status == 0
+    (short,) = outing.folder.glob("told/*.json")
+    assert json.loads(short.read_text(encoding="utf-8"))["status"] == "done"
+    assert [path.name for path in elsewhere.iterdir()] == ["quandary.toml"]
+
+
 def test_an_answer_at_the_terminal_that_ends_a_walk_is_in_its_logs(outing: WalkProject) -> None:
     """Also where no agent comes after it."""
     outing.draw(lucid({"1": {"text": "Sign it", "tags": "HUMAN"}}, ""))
@@ -103,7 +121,7 @@ def test_a_log_that_cannot_be_written_stops_no_reply(outing: WalkProject) -> Non
     outing.settings("log_dir = 5\n")
     ended = outing.call("reply", run, "Done")
     assert (ended.status, json.loads(ended.out)["status"]) == (0, "done")
-    assert f"the logs of run {run} are not written" in ended.err
+    assert f"the logs of run {run} cannot be written" in ended.err
 
 
 def test_no_advice_offers_a_choice_at_a_step(outing: WalkProject) -> None:

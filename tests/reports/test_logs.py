@@ -37,7 +37,8 @@ class House:
     def logs(self, **said: Any) -> Logs:  # noqa: ANN401 - settings
         """As another process would write them."""
         parts = (Part("project", "quandary.toml", said),)
-        return Logs(self.store, Settings(str(self.root), parts), self.told.append)
+        settings = Settings(str(self.root), parts)
+        return Logs(self.store, self.told.append, lambda *_: settings)
 
     def files(self) -> dict[str, str]:
         """What is in the folder."""

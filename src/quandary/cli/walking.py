@@ -196,10 +196,10 @@ class Table(Lines):
         """The table says it."""
 
 
-def watcher(store: Store, settings: Settings, items: int) -> Lines:
+def watcher(store: Store, items: int) -> Lines:
     """Whatever fits to where it is shown."""
     fitting = Table if sys.stderr.isatty() and find_spec("rich") else Lines
-    return fitting(items, Logs(store, settings, tell))
+    return fitting(items, Logs(store, tell))
 
 
 class LocalAgents:
@@ -242,7 +242,7 @@ class Session:
         self.script = console.read_script(way.answers) if way.answers else []
         self.unplayed: dict[str, list[Any]] = {}
         self.left: dict[str, bool] = {}  # whether what came last to a run was no answer
-        watching = watcher(store, agents.settings, items)
+        watching = watcher(store, items)
         self.logs = watching.logs
         log_walks(store, lambda *_: None)  # these are written here
         self.driver = Driver(store, agents.catalogue, around, watching, self._from_script)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from quandary.reports import Exchange, Stop
     from quandary.settings import Settings
 
+    Find = Callable[[Store, str], Settings | None]
+    """What settings the logs of a run go by; nothing where it has none."""
+
 FOLDER = os.path.join(".quandary", "logs")
 LONGEST_NAME = 60
 LONGEST_OUTPUT = 500
@@ -44,15 +47,10 @@ PAUSE = 0.02  # seconds between something that happens and the log of it
 class Logs:
     """Writes the logs of any number of runs, in a thread, since no agent should wait for them."""
 
-    def __init__(self, store: Store, settings: Settings, tell: Callable[[str], None]) -> None:
-        self.store = store
-        self.folder = folder_of(settings)
-        own = settings.text("log_dir") and settings.is_own("log_dir")
-        self.root = "" if own else settings.root or ""  # which logs stay in
-        self.short = settings.flag("write_log_short", default=True)
-        self.long = settings.flag("write_log_long", default=True)
-        self.tell = tell
+    def __init__(self, store: Store, tell: Callable[[str], None], find: Find | None = None) -> None:
+        self.store, self.tell, self.find = store, tell, find or settings_of
         self._told = self._broken = False
+        self._settings: dict[str, Settings | None] = {}  # of each run; nothing where it has no logs
         self._logs: dict[str, _Log] = {}
         self._over: dict[str, int] = {}  # runs that are over, with their entries by then
         self._waiting: SimpleQueue[str | None] = SimpleQueue()
@@ -60,31 +58,36 @@ class Logs:
 
     def write(self, run: str) -> None:
         """Add to a run's logs what is new since the last time. That this fails is told once."""
-        if not (self.short or self.long):
-            return
+        which = f"of run {run}"
         try:
+            if run not in self._settings:
+                self._settings[run] = self.find(self.store, run)
+            if (settings := self._settings[run]) is None:
+                return
+            which = f"in {folder_of(settings)}"
             try:
-                self._write(run)
+                self._write(run, settings)
             except FileNotFoundError:  # somebody tidied up; begin anew with all that there is
                 self._logs.pop(run, None)
-                self._write(run)
+                self._write(run, settings)
         except (OSError, QuandaryError) as error:
             self._logs.pop(run, None)
             if not self._told:
                 self._told = True
                 why = error.strerror if isinstance(error, OSError) else str(error)
-                self.tell(f"the logs in {self.folder} cannot be written ({why}); the runs continue")
+                self.tell(f"the logs {which} cannot be written ({why}); the runs continue")
 
-    def _write(self, run: str) -> None:
+    def _write(self, run: str, settings: Settings) -> None:
         if run in self._over:
             row = self.store.run(run)
             if row is None or row.n == self._over[run]:
                 return
         if run not in self._logs:
-            if self.root and not is_inside(self.root, self.folder):
+            own = settings.text("log_dir") and settings.is_own("log_dir")
+            if not own and settings.root and not is_inside(settings.root, folder_of(settings)):
                 raise QuandaryError("the folder leads out of the project")
-            os.makedirs(self.folder, exist_ok=True)
-            self._logs[run] = _Log(self, run)
+            os.makedirs(folder_of(settings), exist_ok=True)
+            self._logs[run] = _Log(Teller(self.store, run), settings)
         teller = self._logs[run].write()
         if teller.standing.status != "waiting":
             self._over[run] = teller.standing.n
@@ -126,18 +129,25 @@ class Logs:
 
 
 def write_anew(store: Store, run: str, tell: Callable[[str], None]) -> None:
-    """Write the logs of a run that somebody moved, as the settings of its own project say."""
+    """Write the logs of a run that somebody moved, unless that may be a worker of a fleet."""
     try:
-        row, began = store.require_run(run), arguments_of(store, run)
-        folder = str(began.get("workdir") or row.project)
-        folder = folder if project_of(folder) == row.project else row.project
-        # Others can write into a shared store, and workers of a fleet write no logs.
-        foreign = "://" in store.address and row.project != project_of(os.curdir)
-        if os.path.isdir(folder) and not (foreign or began.get("fleet")):
-            settings = read_settings(folder)
-            Logs(store, settings._replace(root=settings.root or folder), tell).write(run)
+        if not arguments_of(store, run).get("fleet"):
+            Logs(store, tell).write(run)
     except Exception as error:  # noqa: BLE001 - what moved the run is recorded, whatever comes now
-        tell(f"the logs of run {run} are not written ({type(error).__name__}: {error})")
+        tell(f"the logs of run {run} cannot be written ({type(error).__name__}: {error})")
+
+
+def settings_of(store: Store, run: str) -> Settings | None:
+    """The settings of a run's own project, if that is here and has any logs written."""
+    row, workdir = store.require_run(run), arguments_of(store, run).get("workdir")
+    if "://" in store.address and row.project != project_of(os.curdir):
+        return None  # others can write into a shared store
+    folder = workdir if workdir and project_of(workdir) == row.project else row.project
+    if not os.path.isdir(folder):
+        return None
+    settings = read_settings(folder)
+    wanted = any(settings.flag(f"write_log_{name}", default=True) for name in ("short", "long"))
+    return settings._replace(root=settings.root or folder) if wanted else None
 
 
 def folder_of(settings: Settings) -> str:
@@ -153,9 +163,11 @@ class _Log:
     entry in full, behind its number.
     """
 
-    def __init__(self, logs: Logs, run: str) -> None:
-        self.logs = logs
-        self.teller = Teller(logs.store, run)
+    def __init__(self, teller: Teller, settings: Settings) -> None:
+        self.teller = teller
+        self.folder = folder_of(settings)
+        self.short = settings.flag("write_log_short", default=True)
+        self.long = settings.flag("write_log_long", default=True)
         self._long_end = 0
         self._steps_end = 0  # where the list of steps ends in the short log
         self._steps = 0  # how many steps are in it
@@ -166,19 +178,19 @@ class _Log:
         teller, before = self.teller, self.teller.standing.n
         blocks = []
         for number, body in teller.read():
-            if self.logs.long:  # only the first line stands at the margin, so none can be forged
+            if self.long:  # only the first line stands at the margin, so none can be forged
                 first, *rest = _tell(teller, body)
                 blocks.append(f"[{number}] {words.moment(body.at)}  {one_line(first)}\n")
                 blocks += [*(f"    {line}\n" for line in rest), "\n"]
         if teller.standing.n > before:
             slug = keys.slug(teller.name)[:LONGEST_NAME].strip("-") or "chart"
-            path = os.path.join(self.logs.folder, f"{slug}-{teller.run}")
-            if self.logs.long:
+            path = os.path.join(self.folder, f"{slug}-{teller.run}")
+            if self.long:
                 title = f"Run {teller.run}, chart {one_line(teller.name)}\n\n"
                 added = "".join(blocks if self._long_end else [title, *blocks]).encode()
                 _put(f"{path}.log", self._long_end, added)
                 self._long_end += len(added)
-            if self.logs.short:
+            if self.short:
                 self._write_short(f"{path}.json")
             teller.forget_texts(LONGEST_OUTPUT)
         return teller
