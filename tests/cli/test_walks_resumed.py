@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import random
+import shutil
 import signal
 import subprocess
 import time
 from collections import Counter
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +19,7 @@ from program import PROGRAM, at_terminal, environment
 from quandary.cli import console
 from quandary.desk import reply as desk
 from quandary.desk.authority import Caller
-from quandary.journal import runs
+from quandary.journal import chance, runs
 from quandary.journal.entries import Called
 from quandary.journal.sqlite import SqliteStore
 from quandary.journal.verify import verify
@@ -112,6 +113,20 @@ def test_an_answer_at_the_terminal_that_ends_a_walk_is_in_its_logs(outing: WalkP
     outing.draw(lucid({"1": {"text": "Sign it", "tags": "HUMAN"}}, ""))
     assert at_terminal("walk", "c.csv", typed="1\n", env={"TERM": "dumb"}).status == 0
     assert logs_of(outing)[0]["status"] == "done"
+
+
+@pytest.mark.parametrize("look", [("runs",), ("next",), ("reply", "Done")])
+def test_a_walk_that_expires_is_withdrawn_in_its_logs(
+    outing: WalkProject, monkeypatch: pytest.MonkeyPatch, look: tuple[str, ...]
+) -> None:
+    """Whoever looks at it first, for whatever reason."""
+    outing.draw(lucid({"1": {"text": "Sign it", "tags": "HUMAN"}}, ""))
+    run, then = outing.walk("--expires", "1h")["run"], chance.now() + timedelta(hours=2)
+    monkeypatch.setattr(chance, "now", lambda: then)
+    outing.call(look[0], *([] if look == ("runs",) else [run]), *look[1:])
+    short, long = logs_of(outing)
+    assert short["status"] == "withdrawn"
+    assert "ended, withdrawn" in long
 
 
 def test_a_log_that_cannot_be_written_stops_no_reply(outing: WalkProject) -> None:

@@ -46,7 +46,7 @@ def open_journal(where: str | None, *, existing: bool = False, notify: bool = Tr
         complain(store.missing)
     if notify:
         notices.watch_store(store)
-    desk.log_walks(store, _write_logs)
+    runs.log_walks(store, _write_logs)
     return store
 
 

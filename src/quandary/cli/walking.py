@@ -25,7 +25,7 @@ from quandary.cli import complain, console, is_terminal, put, tell, write_to
 from quandary.cli.asking import Way, asking_options, begin_run, item_options
 from quandary.cli.program import store_option
 from quandary.desk import plans
-from quandary.desk.reply import arguments_of, log_walks, play_script
+from quandary.desk.reply import arguments_of, play_script
 from quandary.desk.state import encode_state, end_what_expired, hand_over
 from quandary.errors import QuandaryError, Rejected
 from quandary.fleet import ANY, THROUGH, Fleet, not_shared
@@ -244,7 +244,7 @@ class Session:
         self.left: dict[str, bool] = {}  # whether what came last to a run was no answer
         watching = watcher(store, items)
         self.logs = watching.logs
-        log_walks(store, lambda *_: None)  # these are written here
+        driver.log_walks(store, lambda *_: None)  # these are written here
         self.driver = Driver(store, agents.catalogue, around, watching, self._from_script)
 
     def _from_script(self, state: State) -> State | None:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
-from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -33,18 +32,11 @@ if TYPE_CHECKING:
 
 LARGEST_REFERENCE = 256 * 1024
 RESUMED = "resumed"  # the kind of the note that says who had a run resumed
-_log_writers: WeakKeyDictionary[Store, Callable[[Store, str], object]] = WeakKeyDictionary()
-
-
-def log_walks(store: Store, write: Callable[[Store, str], object]) -> None:
-    """From now on have the logs of a walk written whenever somebody here has moved it."""
-    _log_writers[store] = write
 
 
 def _log(store: Store, state: State) -> State:
     """A state, of which the logs know too if it is that of a walk."""
-    if state.flow == "walk" and (write := _log_writers.get(store)) is not None:
-        write(store, state.run)
+    runs.log(store, state.run, state.flow)
     return state
 
 

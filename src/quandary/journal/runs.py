@@ -692,6 +692,17 @@ def listen(store: Store, listener: Listener) -> None:
     _listeners[store] = listener
 
 
+def log_walks(store: Store, write: Callable[[Store, str], object]) -> None:
+    """From now on have the logs of a walk written whenever it was moved here, or expired."""
+    _log_writers[store] = write
+
+
+def log(store: Store, run: str, flow: str) -> None:
+    """Have the logs written of a run that was moved, if it is a walk."""
+    if flow == "walk" and (write := _log_writers.get(store)) is not None:
+        write(store, run)
+
+
 def inbox(
     store: Store, *, project: str | None = None, after: int = 0, limit: int = 100
 ) -> list[Run]:
@@ -718,6 +729,7 @@ _opened: WeakKeyDictionary[Store, dict[str, dict[str, Any]]] = WeakKeyDictionary
 """What is known of the runs that this process resumed last, a few for each store: as good as
 rebuilt as long as nobody else has appended to them. It must not hold the store itself."""
 _listeners: WeakKeyDictionary[Store, Listener] = WeakKeyDictionary()
+_log_writers: WeakKeyDictionary[Store, Callable[[Store, str], object]] = WeakKeyDictionary()
 
 
 def _remembered(store: Store, run: str) -> OpenRun | None:
@@ -896,7 +908,9 @@ def _row(store: Store, run: str, *, expiring: bool = True) -> Run:
         return row
     what = "it was not used until" if row.waits == "house" else EXPIRED
     writer.end("withdrawn", f"{what} {row.expires}")
-    return writer.append(store)
+    row = writer.append(store)
+    log(store, row.id, row.flow)
+    return row
 
 
 def _is_moving(row: Run) -> bool:
