@@ -37,8 +37,9 @@ class House:
     def logs(self, **said: Any) -> Logs:  # noqa: ANN401 - settings
         """As another process would write them."""
         parts = (Part("project", "quandary.toml", said),)
-        settings = Settings(str(self.root), parts)
-        return Logs(self.store, self.told.append, lambda *_: settings)
+        logs = Logs(self.store, self.told.append)
+        logs.find = lambda *_: Settings(str(self.root), parts)
+        return logs
 
     def files(self) -> dict[str, str]:
         """What is in the folder."""
@@ -180,6 +181,18 @@ def test_logs_grow_with_the_run(house: House) -> None:
 
     play(house.store, check)
     assert steps == [0, 0, 0, 0, 1, 2, 3, 4, 5]
+
+
+def test_what_a_person_hands_on_is_in_the_short_log_as_the_next_step_gets_it(house: House) -> None:
+    """All their words, those of an earlier reply too, and not the choice beside them."""
+    steps = (Step("a", "Ask her", "process", ("HUMAN",)), Step("b", "Print {{steps.a.output}}"))
+    state = begin(house.store, Chart("Release", (Page("1", "", steps, (Route("a", "b"),)),)))
+    state = answer(house.store, state, text="she wants blue")
+    state = answer(house.store, state, "DONE", comment="by noon")
+    house.logs().write(state.run)
+    (step,) = house.short(state.run)["steps"]
+    assert step["output"] == "she wants blue\nby noon"
+    assert state.calls[0].prompt.startswith("Print she wants blue\nby noon\n")
 
 
 def test_a_step_of_a_chart_inside_is_logged_once_it_is_left(house: House) -> None:

@@ -555,6 +555,8 @@ def test_any_walk_is_told_as_its_flow_tells_it(
         step = theirs[stop.id, stop.visit]
         assert [getattr(stop, name) for name in names] == [step[name] for name in names]
         assert stop.route == (step["route"] or "")
+        if result["outcome"] != "stopped":
+            assert (stop.output or "") == (step["output"] or "")
         assert len(stop.attempts) == step["attempts"]
         assert sorted(stop.cli.split(", ")) == sorted(step["cli"].split(", "))
     asked = sum(len(stop.exchanges) for stop in told.stops)

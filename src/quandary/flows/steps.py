@@ -373,7 +373,7 @@ class Visit:
         )
         code, words = yield from self._ask(name, "work", choices, "Is it done?")
         if code == DONE:
-            return Attempt(words or "Done.", Process(completed=True, comments=words))
+            return Attempt(words or wording.NOTHING_SAID, Process(completed=True, comments=words))
         return Attempt(words, None, words or "It cannot be done.", again)
 
     def _judge_in_person(self, name: str, work: str) -> Steps[Verdict | None]:

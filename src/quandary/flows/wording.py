@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LABEL_LENGTH = 20
 BLANK = "blank opens more"  # the hint that Other may be left empty, where that does something
 UP = "< goes back"  # the hint that the options before an opened menu can be returned to
+NOTHING_SAID = "Done."  # what a step of a person hands on who says nothing beside their choice
 SUMMARY_LENGTH = 240
 LONGEST_FILLED = 1_000_000  # characters that slots put into one text
 LONGEST_RUN = 20_000_000  # characters of all that is asked in a run

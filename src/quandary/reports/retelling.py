@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from quandary.errors import QuandaryError
 from quandary.flows.steps import ACCEPT, AGAIN, DONE, REJECT, interpret, route_codes, tokens_of
 from quandary.flows.walk import DEEPEST, Defaults, Outcome, Planned, plan_step, values_of
-from quandary.flows.wording import critique_of, fill_prompt
+from quandary.flows.wording import NOTHING_SAID, critique_of, fill_prompt
 from quandary.journal import entries
 from quandary.journal.entries import Answered, AnyBody, Asked, Called, Matter, Noted, Returned
 from quandary.journal.history import Given, Standing, fold, merge
@@ -93,6 +93,7 @@ class Teller:
         self._asks: dict[str, tuple[Question, ...]] = {}
         self._spoken: dict[str, list[tuple[Answered, tuple[Answer, ...]]]] = {}
         """What was answered to each of them, and to what it amends."""
+        self._words: dict[str, list[str]] = {}  # what a person said to each, beside a choice
         self._fresh: list[str] = []  # the keys of what still has its texts
 
     def read(self) -> Iterator[tuple[int, AnyBody]]:
@@ -238,6 +239,7 @@ class Teller:
         spoken = self._spoken.setdefault(body.key, [])
         spoken.append((body, matter.answers or body.answers))
         given = next(iter(merge(spoken).values()), None)
+        self._words[body.key] = _words_of(given.answer) if given is not None else []
         self.exchanges[body.key] = _add_answer(before, asked, body, given, routes)
         if body.amends:
             self._follow()
@@ -339,7 +341,7 @@ class Teller:
             route=self.fill(here.route, here),
             attempts=attempts,
             validation=next(filter(None, reversed(checked)), None),
-            output=self.fill(here.route, here) or _find_output(working),
+            output=self.fill(here.route, here) or self._find_output(here),
             seconds=round(sum(exchange.seconds for exchange in every), 3),
             tokens=sum(exchange.tokens for exchange in every),
             error=self.error if stands and self.standing.status == "failed" else error,
@@ -358,10 +360,32 @@ class Teller:
         steps = (step for page in self.chart.pages for step in page.steps)
         known = {name: "…" for step in steps for name in (step.id, *step.names)}
         for stop in takewhile(lambda stop: stop is not here, self._route.stops):
-            working = [e for key in stop.keys if (e := self.exchanges[key]).role == "work"]
-            if output := stop.route or _find_output(working):
+            if output := stop.route or self._find_output(stop):
                 known |= dict.fromkeys((stop.step.id, *stop.step.names), output)
         return fill_prompt(text, values_of(self.item), known)
+
+    def _find_output(self, here: Here) -> str | None:
+        """What a step handed in last, if it is none that chooses and somebody said anything."""
+        if here.plan.routes:
+            return None
+        working = [e for key in here.keys if (e := self.exchanges[key]).role == "work"]
+        for exchange in reversed(working):
+            if exchange.agent == HUMAN:
+                keys = (e.key for e in working if e.name == exchange.name)
+                words = "\n".join(word for key in keys for word in self._words.get(key, ()))
+                if words or (exchange.accepted and not exchange.pruned):
+                    return words or NOTHING_SAID
+                continue
+            meaning = exchange.meaning
+            if (
+                isinstance(meaning, calls.Process)
+                and meaning.completed
+                and meaning.comments.strip()
+            ):
+                return meaning.comments.strip()
+            if exchange.output and not exchange.stopped:
+                return exchange.output
+        return None
 
     def fill_chart(self, stops: Sequence[Stop]) -> Chart | None:
         """The chart as a person sees it: its steps by the names that they had in the run."""
@@ -632,15 +656,10 @@ def _judge(group: Sequence[Exchange], *, exact: bool, over: bool) -> tuple[Verdi
     return ("passed", "") if last.accepted else ("failed", last.problem)
 
 
-def _find_output(working: Sequence[Exchange]) -> str | None:
-    """What a step handed in last, as far as somebody said anything."""
-    for exchange in reversed(working):
-        meaning = exchange.meaning
-        if isinstance(meaning, calls.Process) and meaning.completed and meaning.comments.strip():
-            return meaning.comments.strip()
-        if exchange.output and not exchange.stopped:
-            return exchange.output
-    return None
+def _words_of(answer: Answer) -> list[str]:
+    """What is kept as said beside a choice: words alone settle no step."""
+    aside = answer.prefix or answer.extra or answer.tree or answer.advice or answer.among
+    return list(filter(None, (answer.comment, "" if aside else (answer.text or "").strip())))
 
 
 def _place_of(assigned: Assignment) -> Place:
