@@ -69,7 +69,8 @@ class House:
         self.store = SqliteStore(self.folder / "journal.db")
         around = Surroundings(str(self.folder), dict(os.environ))
         catalogue = read_catalogue({"BENCH": {"argv": [str(self.agent)]}})
-        self.watching = watcher(self.store, Settings(str(self.folder), ()), items)
+        self.watching = watcher(self.store, items)
+        self.watching.logs.find = lambda *_: Settings(str(self.folder), ())
         self.driver = Driver(self.store, catalogue, around, self.watching)
 
     def begin(self, chart: Chart, number: int = 1) -> State:

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from quandary.reports import Exchange, Stop
     from quandary.settings import Settings
 
-    Find = Callable[[Store, str], Settings | None]
-    """What settings the logs of a run go by; nothing where it has none."""
-
 FOLDER = os.path.join(".quandary", "logs")
 LONGEST_NAME = 60
 LONGEST_OUTPUT = 500
@@ -47,8 +44,8 @@ PAUSE = 0.02  # seconds between something that happens and the log of it
 class Logs:
     """Writes the logs of any number of runs, in a thread, since no agent should wait for them."""
 
-    def __init__(self, store: Store, tell: Callable[[str], None], find: Find | None = None) -> None:
-        self.store, self.tell, self.find = store, tell, find or settings_of
+    def __init__(self, store: Store, tell: Callable[[str], None]) -> None:
+        self.store, self.tell, self.find = store, tell, settings_of
         self._told = self._broken = False
         self._settings: dict[str, Settings | None] = {}  # of each run; nothing where it has no logs
         self._logs: dict[str, _Log] = {}
