@@ -134,9 +134,9 @@ def test_a_chat_client_shows_an_input_for_each_value() -> None:
     assert shown["value_dry_1"]["type"] == "boolean"
     assert "[" not in shown["answer_1"]["description"]
     content = {"value_replicas_1": 3, "value_env_1": "prod", "value_dry_1": True}
-    chosen = read_form(ASK, "accept", {**content, "answer_1": "OK"}, 9).response
+    chosen = read_form(ASK, "accept", {**content, "answer_1": "OK"}, 9)
     assert chosen == Reply((Answer("1:", ("OK",), values={"env": "prod"}),))
-    alone = read_form(ASK, "accept", content, 9).response
+    alone = read_form(ASK, "accept", content, 9)
     assert isinstance(alone, Reply)
     assert alone.answers[0].prefix == "fill"
 

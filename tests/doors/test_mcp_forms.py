@@ -12,14 +12,27 @@ from mcp_types.methods import parse_server_request
 from msgspec.structs import replace
 
 from asks import asks, picks
-from quandary.doors.mcp.forms import INSTANT, Came
+from quandary.doors.mcp.forms import INSTANT
 from quandary.doors.mcp.forms import make_form as form
 from quandary.doors.mcp.forms import read_form as came
-from quandary.model.asks import MORE, Answer, Ask, Choice, Note, Outcome, Preamble, Question, Reply
+from quandary.flows.decide import decide
+from quandary.formats.markdown import parse
+from quandary.model.asks import (
+    MORE,
+    Answer,
+    Ask,
+    Choice,
+    Item,
+    Note,
+    Outcome,
+    Preamble,
+    Question,
+    Reply,
+)
 from quandary.model.tree import OTHER, Extra
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from hypothesis.strategies import DataObject
 
@@ -45,21 +58,40 @@ MANY = Question("2:", "2. Tags", "Which tags?", TAGS, multi=True, item="2")
 LATER = 30.0
 
 
+DEEP = """\
+## Decision: Ship
+- [GO] Ship it
+- [FIX] Fix first
+  - [DOC] Write the docs
+  - [TST] Add tests
+  - [REF] Refactor
+- [WAI] Wait
+- [OTH] Other
+"""
+
+
 def make(*questions: Question, **more: Any) -> Ask:  # noqa: ANN401 - fields of an Ask
     """An Ask with these questions."""
     return Ask(questions[0].key, more.pop("kind", "transition"), Preamble("A plan."), questions)
 
 
-def accepted(content: Mapping[str, Any], *questions: Question, kind: str = "transition") -> Came:
+def accepted(content: Mapping[str, Any], *questions: Question, kind: str = "transition") -> Reply | Outcome:
     """What a form means that came back like this."""
     return came(make(*questions, kind=kind), "accept", content, LATER)
 
 
 def answers(content: Mapping[str, Any], *questions: Question) -> tuple[Answer, ...]:
     """The answers in a form that has some."""
-    response = accepted(content, *questions).response
+    response = accepted(content, *questions)
     assert isinstance(response, Reply)
     return response.answers
+
+
+def doubt(found: Sequence[Answer]) -> str:
+    """Why the only answer of a form is unclear."""
+    (answer,) = found
+    assert (answer.prefix, answer.picked, answer.text) == ("unclear", (), None)
+    return answer.argument
 
 
 def fields(ask: Ask, *, titled: bool = True) -> dict[str, Any]:
@@ -181,8 +213,8 @@ def test_extras_are_among_the_choices_and_told_apart() -> None:
     listed = {one["const"]: one["title"] for one in fields(make(ONE))["answer_1"]["oneOf"]}
     assert listed["A:"] == "A: Run the tests"
     assert listed["B?"] == "B? Show the plan (to see first; the question stays open)"
-    note = accepted({"answer_1": "B?", "other_1": "better not"}, ONE).notes[0]
-    assert note.text.startswith("Show the plan was chosen, and “better not” was written")
+    why = doubt(answers({"answer_1": "B?", "other_1": "better not"}, ONE))
+    assert why.startswith("Show the plan was chosen, and “better not” was written")
 
 
 # -- back ----------------------------------------------------------------------------------------
@@ -199,7 +231,7 @@ def test_what_was_ticked_is_what_comes_back(data: DataObject, ask: Ask) -> None:
         if codes:
             content[f"answer_{number}"] = codes if question.multi else codes[0]
             expected[question.key] = tuple(codes)
-    response = came(ask, "accept", content, LATER).response
+    response = came(ask, "accept", content, LATER)
     if not expected:
         assert isinstance(response, Outcome)
     else:
@@ -282,40 +314,55 @@ def test_names_in_a_line_are_what_ticks_are(ticked: str, words: str) -> None:
 
 def test_words_in_the_line_for_choices_and_others_beside_them_are_asked_about() -> None:
     """Only one of them can be read; alone, they are read wherever they stand."""
-    both = accepted({"answer_1": "SEC, my mother", "other_1": "?"}, MANY)
-    assert both.response is None
-    assert "“my mother” and “?” were written" in both.notes[0].text
+    both = answers({"answer_1": "SEC, my mother", "other_1": "?"}, MANY)
+    assert "“my mother” and “?” were written" in doubt(both)
     (alone,) = answers({"answer_1": "SEC, my mother"}, MANY)
     assert (alone.picked, alone.text) == (("SEC",), "my mother")
     assert answers({"answer_1": "sec, ux"}, MANY)[0].picked == ("SEC", "UX")
 
 
-def test_two_extras_are_asked_about() -> None:
+def test_two_extras_or_an_extra_beside_other_are_asked_about() -> None:
     """One of them would be lost without a word."""
     asked = replace(MANY, extras=(Extra("A", "Tell the cat"), Extra("B", "Show the list", True)))
-    both = accepted({"answer_1": ["A:", "B?"]}, asked)
-    assert both.response is None
-    assert both.notes[0].text == "Tell the cat and Show the list were chosen. Which is meant?"
+    both = answers({"answer_1": ["A:", "B?"]}, asked)
+    assert doubt(both) == "Tell the cat and Show the list were chosen. Which is meant?"
+    other = answers({"answer_1": ["SEC", "A:", OTHER]}, replace(asked, menu=True, named=BEHIND))
+    assert doubt(other) == "Tell the cat and Other were chosen. Which is meant?"
 
 
 def test_nothing_ticked_on_a_later_page_goes_on_with_what_was_ticked() -> None:
     """With something chosen on pages before, an empty list is the end of choosing."""
     later = replace(MANY, gathered=("SEC",))
     assert answers({"answer_1": []}, later)[0].picked == ("SEC",)
-    assert isinstance(accepted({}, later).response, Outcome)
+    assert isinstance(accepted({}, later), Outcome)
 
 
 def test_a_choice_and_words_in_its_place_are_asked_again() -> None:
     """Either could be meant, so that neither counts; the other question's answer stands."""
     both = accepted({"answer_1": "OK", "other_1": "no, wait", "answer_2": "INF"}, ONE, TWO)
-    assert both.response == Reply((Answer("1.4:", ("INF",)),))
-    (note,) = both.notes
-    assert (note.kind, note.item) == ("refused", "1.3")
-    assert "Keep it" in note.text
-    assert "no, wait" in note.text
-    alone = accepted({"answer_1": "OK", "other_1": "no, wait"}, ONE)
-    assert alone.response is None
-    assert alone.notes == both.notes
+    assert isinstance(both, Reply)
+    assert both.answers[1:] == (Answer("1.4:", ("INF",)),)
+    why = doubt(both.answers[:1])
+    assert "Keep it" in why
+    assert "no, wait" in why
+    assert answers({"answer_1": "OK", "other_1": "no, wait"}, ONE) == both.answers[:1]
+
+
+def test_a_question_whose_answer_was_unclear_comes_back_and_says_why() -> None:
+    """The reason stands in its own preamble, not beside what another answer leads to."""
+    (tree,) = parse(DEEP).trees
+    flow = decide(tree, [Item("1", "Auth"), Item("2.3", "Cache")], context="A plan.")
+    content = {"answer_1": "FIX", "answer_2": "GO", "other_2": "only on Friday"}
+    both = next(flow)
+    assert isinstance(both, Ask)
+    follow_up = flow.send(came(both, "accept", content, LATER))
+    assert isinstance(follow_up, Ask)
+    assert "Friday" not in form(follow_up, follow_up.notes).message
+    again = flow.send(Reply((Answer(follow_up.key, ("DOC",)),)))
+    assert isinstance(again, Ask)
+    why = "Ship it was chosen, and “only on Friday” was written in the place of a choice. Which is"
+    assert again.preamble.why.startswith(why)
+    assert [question.item for question in again.questions] == ["2.3"]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +370,7 @@ def test_a_choice_and_words_in_its_place_are_asked_again() -> None:
 )
 def test_an_empty_form_is_no_answer(content: Mapping[str, Any]) -> None:
     """Somebody sent it off with nothing in it, so that the question stays open."""
-    response = accepted(content, ONE).response
+    response = accepted(content, ONE)
     assert isinstance(response, Outcome)
     assert response.kind == "dismissed"
 
@@ -340,7 +387,7 @@ def test_an_empty_form_is_no_answer(content: Mapping[str, Any]) -> None:
 )
 def test_what_was_not_offered_is_no_answer(content: Mapping[str, Any]) -> None:
     """A client that sends something else has made a mistake, which is kept."""
-    response = accepted(content, ONE).response
+    response = accepted(content, ONE)
     assert isinstance(response, Outcome)
     assert response.kind == "error"
     assert response.detail
@@ -357,7 +404,7 @@ def test_what_was_not_offered_is_no_answer(content: Mapping[str, Any]) -> None:
 )
 def test_a_decline_takes_a_person_time(action: Any, seconds: float, kind: str) -> None:  # noqa: ANN401 - a Literal
     """A form that nobody can have read was not declined or closed by anybody."""
-    response = came(make(ONE), action, None, seconds).response
+    response = came(make(ONE), action, None, seconds)
     assert isinstance(response, Outcome)
     assert response.kind == kind
 

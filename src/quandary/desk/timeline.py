@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from quandary.model.asks import Answer, Question
 
 _MARKS = {"question": "Q: ", "explain": "? ", "deep": "??? ", "force": "!", "tag": "#"}
-_MARKS |= {"reference": "@", "add": "+"}
+_MARKS |= {"reference": "@", "add": "+", "unclear": "unclear: "}
 """Prefixes as they are typed."""
 _TOLD_BY = ("tree", "chart", "options")  # the documents that say what a run is about
 WHO = {"api": "a program", "agent": "an agent"}  # who asks, where no name was given

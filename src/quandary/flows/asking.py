@@ -410,6 +410,8 @@ class Asking(ABC, Generic[P]):
             return acting[prefix](place, argument)
         if prefix in asking:
             return (yield from asking[prefix](place, question, argument))
+        if prefix == "unclear":
+            return [replace(place, why=argument)]
         why = self.explain(place, question, deep=prefix == "deep")
         said = yield from self._consult(question, f"Explain this question.\n\n{why}")
         return self.again(place, f"{why}\n\n{said}" if said else why, kind="explained")

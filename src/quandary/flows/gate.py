@@ -323,9 +323,10 @@ class _Gate:
                 if answer is None or answer.blank:
                     continue
                 # Journals of before have questions here; what is typed now is a value.
-                asks_back = answer.prefix in ("explain", "deep", "question")
+                asks_back = answer.prefix in ("explain", "deep", "question", "unclear")
                 if asks_back or answer.among or answer.advice:
-                    why = answer.advice or f"{field.described}: this has to be proven."
+                    told = answer.advice or (answer.argument if answer.prefix == "unclear" else "")
+                    why = told or f"{field.described}: this has to be proven."
                 else:
                     given[field.name] = _value(field, answer)
                     waiting.remove(field)

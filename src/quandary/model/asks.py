@@ -342,9 +342,12 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag="ask"):
         return next((q for q in self.questions if q.key == key), None)
 
 
-Prefix = Literal["question", "explain", "deep", "force", "tag", "reference", "add", "show", "fill"]
-"""What is asked for in place of an answer; `show` is an extra that only wants to see something, and
-`fill` fills in fields before anything is chosen."""
+Prefix = Literal[
+    "question", "explain", "deep", "force", "tag", "reference", "add", "show", "fill", "unclear"
+]
+"""What is asked for in place of an answer; `show` is an extra that only wants to see something,
+`fill` fills in fields before anything is chosen, and `unclear` is two things of which one is meant.
+"""
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

@@ -32,7 +32,7 @@ from pydantic import ValidationError
 from quandary.desk import returns
 from quandary.desk.drafts import extra_labels
 from quandary.desk.returns import kind_of, text_of
-from quandary.desk.sheets import Sheet, check_values, make_sheets, one_line, shorten, split_labels
+from quandary.desk.sheets import Sheet, check_values, make_sheets, one_line, split_labels
 from quandary.errors import AlreadyAnswered, ParseError, QuandaryError
 from quandary.flows.proposals import SECONDS
 from quandary.model.asks import Answer, Ask, Field, Note, Outcome, Question, Reply
@@ -54,13 +54,6 @@ CHOICE, WORDS, COMMENT, VALUE = "answer", "other", "comment", "value"
 INSTANT = 0.5  # sooner than this, in seconds, no person has read a form
 _MENU = "Other… — leave the line for your own words empty to see what else there is"
 _LEFT_OUT = "Leave it out — back to the menu"
-
-
-class Came(NamedTuple):
-    """What a form means: a reply, or something that is none; and what has to be told besides."""
-
-    response: Reply | Outcome | None
-    notes: tuple[Note, ...] = ()
 
 
 def make_form(ask: Ask, notes: Sequence[Note] = (), *, titled: bool = True) -> Form:
@@ -152,40 +145,44 @@ def read_form(
     action: Literal["accept", "decline", "cancel"],
     content: Mapping[str, Any] | None,
     seconds: float,
-) -> Came:
+) -> Reply | Outcome:
     """What a client sent back so many seconds after it was given the form."""
     if action == "accept":
         try:
             return _read_fields(ask, content or {})
         except QuandaryError as error:
-            return Came(Outcome("error", str(error)))
+            return Outcome("error", str(error))
     done = "declined" if action == "decline" else "closed"
     if seconds < INSTANT:
         told = f"the client {done} the form by itself: nobody reads one in {seconds:.2f} s"
-        return Came(Outcome("unavailable", told))
+        return Outcome("unavailable", told)
     if action == "decline":
-        return Came(Outcome("declined", "declined in the client's form"))
-    return Came(Outcome("dismissed", "the form was closed without an answer"))
+        return Outcome("declined", "declined in the client's form")
+    return Outcome("dismissed", "the form was closed without an answer")
 
 
-def _read_fields(ask: Ask, content: Mapping[str, Any]) -> Came:
-    entries, notes = [], []
+def _read_fields(ask: Ask, content: Mapping[str, Any]) -> Reply | Outcome:
+    entries, unclear = [], []
     for number, question in enumerate(ask.questions, 1):
         entry = _entry(question, content, number)
-        if isinstance(entry, Note):
-            notes.append(entry)
+        if isinstance(entry, Answer):
+            unclear.append(entry)
         elif entry is not None:
             entries.append({"key": question.key, **entry})
-    if entries:
-        return Came(returns.parse(json.dumps({"answers": entries}), ask, read), tuple(notes))
-    empty = Outcome("dismissed", "the form came back empty")
-    return Came(None if notes else empty, tuple(notes))
+    if not entries and not unclear:
+        return Outcome("dismissed", "the form came back empty")
+    sent = json.dumps({"answers": entries})
+    clear = returns.parse(sent, ask, read) if entries else Reply(())
+    if isinstance(clear, Outcome):
+        return clear
+    found = {answer.key: answer for answer in (*clear.answers, *unclear)}
+    return Reply(tuple(found[q.key] for q in ask.questions if q.key in found))
 
 
 def _entry(
     question: Question, content: Mapping[str, Any], number: int
-) -> dict[str, Any] | Note | None:
-    """The answer in the fields of a question, if there is one; or why it cannot be told. A comment
+) -> dict[str, Any] | Answer | None:
+    """The answer in the fields of a question, if there is one; or why it is unclear. A comment
     alone is what the person has to say. To go on with nothing ticked, where something was ticked on
     pages before, is to choose just that.
     """
@@ -198,16 +195,18 @@ def _entry(
     codes, extras = picked or [], _extras(question)
     pressed = [code for code in codes if code in extras]
     chosen = [code for code in codes if code != OTHER]
-    known = {extra.shown[:2]: extra.text for extra in question.extras}
-    told, doubt = [known[code] for code in pressed] or question.labels(chosen), ""
+    known = {extra.shown[:2]: extra.text for extra in question.extras} | {OTHER: "Other"}
+    alone = [known[code] for code in codes if code in known]
+    told, doubt = alone if pressed else question.labels(chosen), ""
     if words and chosen and (pressed or not question.multi):
-        doubt = f"{told[0]} was chosen, and “{shorten(words)}” was written in the place of a choice"
+        doubt = f"{told[0]} was chosen, and “{words}” was written in the place of a choice"
     elif words and rest:
-        doubt = f"“{shorten(rest)}” and “{shorten(words)}” were written"
-    elif pressed[1:]:
+        doubt = f"“{rest}” and “{words}” were written"
+    elif pressed and told[1:]:
         doubt = f"{' and '.join(told)} were chosen"
     if doubt:
-        return Note("refused", f"{doubt}. Which is meant?", question.item)
+        said: dict[str, Any] = {"comment": comment or None, "values": values}
+        return Answer(question.key, prefix="unclear", argument=f"{doubt}. Which is meant?", **said)
     text = words or rest or "".join(pressed)
     if not codes and not text:
         if picked is not None and question.gathered:
@@ -414,12 +413,9 @@ class Forms:
             return Standing(state, TOO_LATE)
         came = read_form(state.ask, result.action, result.content, seconds)
         try:
-            if isinstance(came.response, Outcome):
-                return self._note(shown, came.response, client)
-            if isinstance(came.response, Reply):
-                state = service.record(shown.run, came.response, client, to=shown.key)
-            for note in came.notes:
-                state = service.note(shown.run, note, client)
+            if isinstance(came, Outcome):
+                return self._note(shown, came, client)
+            state = service.record(shown.run, came, client, to=shown.key)
         except QuandaryError as error:
             said = TOO_LATE if isinstance(error, AlreadyAnswered) else str(error)
             return Standing(service.see(shown.run, client), said)

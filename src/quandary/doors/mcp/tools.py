@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from quandary.desk.walks import Walks
     from quandary.formats.rules import Checked
     from quandary.journal.store import State, Store
-    from quandary.model.asks import Note, Outcome, Reply
+    from quandary.model.asks import Outcome, Reply
 
 
 class Client(NamedTuple):
@@ -98,9 +98,7 @@ class Service(NamedTuple):
             return state
         return self.record(run, None, client, to=None)  # somebody was interrupted on the way
 
-    def note(
-        self, run: str, what: Note | Outcome, client: Client, *, to: str | None = None
-    ) -> State:
+    def note(self, run: str, what: Outcome, client: Client, *, to: str) -> State:
         """Keep something that is no answer."""
         caller = self.caller(client)
         noted = runs.note(self.store, run, what, to=to, **caller.source)
