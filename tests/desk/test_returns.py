@@ -467,6 +467,19 @@ def test_a_bare_other_beside_ticks_opens_its_menu(data: object) -> None:
     assert (typed,) == answers([{"picked": ["TAG", "OTH"], "text": "merge it"}], menu)
 
 
+@pytest.mark.parametrize("typed", ["!skip", "!DOC"])
+def test_a_force_prefix_beside_ticks_is_unclear(typed: str) -> None:
+    """It decides alone: nothing is dropped or taken for own words, and the question says why."""
+    own = {"answers": [{"key": "2:", "picked": ["TAG", "BRS"], "text": typed}]}
+    for data in (own, {"Which tags?": f"Tag it, Brainstorm, later, {typed}"}):
+        found = returns.parse(json.dumps(data), make(MANY), read)
+        assert isinstance(found, Reply)
+        (answer,) = found.answers
+        assert (answer.prefix, answer.picked, answer.text) == ("unclear", (), None)
+        assert f"“{typed}”" in answer.argument
+        assert "Tag it, Brainstorm, later" in answer.argument
+
+
 def test_other_is_picked_by_the_code_that_its_tree_gives_it() -> None:
     """`MORE` in the place of `OTH` is Other too; a code that nothing has is refused."""
     behind = (Choice("MORE/CHG", "Change"), Choice("MORE/REM", "Remove"))

@@ -75,7 +75,9 @@ def make(*questions: Question, **more: Any) -> Ask:  # noqa: ANN401 - fields of 
     return Ask(questions[0].key, more.pop("kind", "transition"), Preamble("A plan."), questions)
 
 
-def accepted(content: Mapping[str, Any], *questions: Question, kind: str = "transition") -> Reply | Outcome:
+def accepted(
+    content: Mapping[str, Any], *questions: Question, kind: str = "transition"
+) -> Reply | Outcome:
     """What a form means that came back like this."""
     return came(make(*questions, kind=kind), "accept", content, LATER)
 

@@ -304,9 +304,11 @@ def test_ticks_and_words_go_together() -> None:
         Answer("1.1:", picked=("TAG",), text="polish it", raw="polish it"),
         Answer("1.1:", picked=("TAG", "OTH/REM"), raw="take it o"),
         Answer("1.1:", picked=("TAG", "OTH"), raw="other"),
-        picked("TAG"),
+        picked("TAG", "OTH"),
         Answer("1.1:"),
     ] == answers(ask, *rounds)
+    plain = asking(question(choices=FLAGS[:3], multi=True, named=(), menu=False))
+    assert answers(plain, rounds[3]) == [picked("TAG")]
     assert Draft(ask.questions[0], ticked={"TAG"}, words="other").preview() == "→ more options"
 
 
@@ -321,6 +323,10 @@ def test_what_asks_back_or_adds_goes_with_the_ticks() -> None:
     assert "not together with ticks" in forced.text
     assert "cannot be combined with ticks" in forced.text
     assert {"TAG"} == forced.drafts[0].ticked
+    skipped, text = numbered(ask, "1, !skip", "!skip")
+    assert "“!skip” cannot be combined with ticks (Tag it). Which is meant?" in text
+    assert isinstance(skipped, Reply)
+    assert (skipped.answers[0].picked, skipped.answers[0].argument) == ((), "skip")
 
 
 def test_more_takes_the_ticks_along() -> None:
@@ -329,6 +335,16 @@ def test_more_takes_the_ticks_along() -> None:
     rounds = (["space", "up", "up", "enter"], ["space", "up", "up", "space"], ["4"])
     expected = [picked("TAG", MORE), picked("TAG", MORE), picked(MORE)]
     assert expected == answers(ask, *rounds)
+
+
+def test_more_takes_own_words_along() -> None:
+    """What was typed goes to the next page with the ticks; an extra beside More… is asked about."""
+    ask = asking(question(choices=FLAGS, multi=True, extras=EXTRAS))
+    words, extra = play(ask, *(["space", "/", key, "up", "enter"] for key in "xA"))
+    (answer,) = words.answers
+    assert (answer.picked, answer.text) == (("TAG", MORE), "x")
+    assert extra.returned is None
+    assert "Which is meant?" in extra.text
 
 
 def test_what_was_gathered_before_is_shown_and_stays() -> None:
@@ -408,6 +424,15 @@ def test_other_left_blank_opens_its_menu() -> None:
     blank, other = answers(asking(), ["up", "enter"], ["up", *typed("other"), "enter"])
     assert Answer("1.1:") == blank
     assert other.blank
+
+
+def test_an_option_beside_own_words_is_asked_about() -> None:
+    """Where one can be chosen, neither is dropped for the other; the words stay on their line."""
+    for keys in (["up", "enter"], ["up", "up", "1"]):
+        seen = press(asking(), "/", *typed("wait"), *keys)
+        assert seen.returned is None
+        assert "not both" in seen.text
+        assert seen.drafts[0].words == "wait"
 
 
 def test_other_left_blank_is_no_answer_without_a_menu() -> None:

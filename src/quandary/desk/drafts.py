@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from quandary.desk.sheets import check_values, read_typed, take_values, tell_changes
+from quandary.desk.sheets import check_values, join_ticks, read_typed, take_values, tell_changes
 from quandary.errors import Rejected
 from quandary.model.asks import BACK, MORE, Answer, Question, Reading
 from quandary.model.text import printable
@@ -21,7 +21,7 @@ NOTHING_TICKED = "Nothing is ticked yet: space ticks, enter continues."
 NOTHING_TYPED = "Other has no options here: type your own words."
 LEFT_OUT = "left out: back to the menu"
 SEEN_FIRST = "(to see first; the question stays open)"
-STANDS_ALONE = "This cannot be combined with ticks: remove them first, or type something else."
+BOTH = "Choose an option or type your own words, not both: choose Other, or clear what you typed."
 
 
 @dataclass
@@ -32,7 +32,6 @@ class Draft:
     mode: Mode = "strict"
     at: int = 0  # the row of the cursor; the row behind the choices is Other
     ticked: set[str] = field(default_factory=set)
-    opens: bool = False  # whether Other is ticked itself, with nothing written
     words: str = ""  # what stands on the Other line
     comment: str = ""
     typed: dict[str, Any] = field(default_factory=dict)  # what stands in the fields
@@ -95,8 +94,12 @@ class Draft:
             answer = self._join_ticks()
         elif self.on_other:
             answer = self._read_typed()
+        elif self.words.strip() and not self.question.value:
+            answer = BOTH
         else:
             answer = Answer(self.question.key, picked=(self.question.choices[self.at].code,))
+        if isinstance(answer, Answer) and answer.prefix == "unclear":
+            answer = answer.argument
         if isinstance(answer, str):
             return answer
         said = filter(None, (answer.comment, self.comment.strip()))
@@ -130,23 +133,16 @@ class Draft:
         )
 
     def _join_ticks(self) -> Answer | str:
-        """The ticks, together with what is typed; More… takes them along to its page."""
+        """The ticks, together with what is typed; More… takes both along to its page."""
         picked = tuple(c.code for c in self.question.choices if c.code in self.ticked)
-        more = not self.on_other and self.question.choices[self.at].code == MORE
-        if self.words.strip() and not more:
+        if not self.on_other and self.question.choices[self.at].code == MORE:
+            picked = (*picked, MORE)
+        if self.words.strip() or (self.on_other and self.question.menu):
             answer = self._read_typed()
-            if isinstance(answer, str) or not picked:
-                return answer
-            if answer.prefix == "force":
-                return STANDS_ALONE
-            typed = (self.question.behind_other,) if answer.blank else answer.picked
-            return replace(answer, picked=tuple(dict.fromkeys(filter(None, (*picked, *typed)))))
-        if more or (picked and self.opens and self.question.behind_other):
-            picked = (*picked, MORE if more else self.question.behind_other)
-        opens = self.on_other and self.question.menu
-        if picked or (self.question.gathered and not opens):
+            return answer if isinstance(answer, str) else join_ticks(self.question, picked, answer)
+        if picked or self.question.gathered:
             return Answer(self.question.key, picked=picked or self.question.gathered)
-        return self._read_typed() if self.on_other else NOTHING_TICKED
+        return NOTHING_TYPED if self.on_other else NOTHING_TICKED
 
     def _read_typed(self) -> Answer | str:
         """Other left blank opens its menu, where there is one."""
@@ -173,7 +169,7 @@ class Draft:
         reading = self.reading()
         if self.question.value:
             return "" if reading.kind == "own-words" else f"→ {LEFT_OUT}"
-        if not self.words.strip() and self.ticked:
+        if not self.words.strip() and self.ticked and not self.question.behind_other:
             return "→ continues with what is ticked"
         if reading.kind == "blank":
             return "→ more options" if self.question.menu else ""

@@ -420,12 +420,10 @@ class _ReplyReader:
 
     def join_picks(self, sheet: Sheet, picked: Iterable[str], text: str) -> Answer:
         """Ticked options, and what was typed; "" is Other, which takes the text or is the text."""
-        answer = self.read_words(sheet, text)
-        codes = dict.fromkeys(picked)
-        chosen = [code for code in (*codes, *answer.picked) if code]
-        if chosen and answer.blank and ("" in codes or not is_blank(text)):
-            chosen += filter(None, [sheet.question.behind_other])
-        return replace(answer, picked=tuple(dict.fromkeys(chosen)))
+        answer, codes = self.read_words(sheet, text), tuple(dict.fromkeys(picked))
+        if "" not in codes and is_blank(text):
+            return replace(answer, picked=codes)
+        return sheets.join_ticks(sheet.question, [code for code in codes if code], answer)
 
     def read_words(self, sheet: Sheet, text: str, *, is_line: bool = False) -> Answer:
         """A label as shown is that choice, a host's "Other" is left blank, and the rest is read."""

@@ -20,6 +20,7 @@ from quandary.errors import QuandaryError, Rejected
 from quandary.flows.wording import BLANK, sentence
 from quandary.model.asks import (
     BACK,
+    MORE,
     Answer,
     Ask,
     Choice,
@@ -426,7 +427,12 @@ def take_values(question: Question, text: str) -> tuple[dict[str, Any], str]:
 
 
 def read_typed(question: Question, text: str, read: Callable[[str], Answer]) -> Answer:
-    """What was typed, without the values and remarks in it, which alone choose nothing."""
+    """What was typed, without the values and remarks in it, which alone choose nothing. Options
+    before a `!` count as ticks beside it.
+    """
+    listed = re.fullmatch(r"(.+?)[\s,;]+(!\w\S*)", text) if question.multi else None
+    if listed and (ticks := read(listed[1])).picked and ticks.settles:
+        return join_ticks(question, ticks.picked, read(listed[2]))
     found, rest = read_annotations(text) if "@" in text else ([], text)
     values, rest = take_values(question, rest)
     if not values and not found:
@@ -435,6 +441,19 @@ def read_typed(question: Question, text: str, read: Callable[[str], Answer]) -> 
     if not rest:
         return Answer(question.key, prefix="fill", **beside)
     return replace(read(rest), **beside)
+
+
+def join_ticks(question: Question, ticked: Sequence[str], typed: Answer) -> Answer:
+    """Ticks, with what was typed beside them. Other left blank there opens its menu, where it has
+    one. What begins with `!` stands alone, and so does an extra beside More….
+    """
+    alone = typed.prefix == "force" or (typed.extra and MORE in ticked)
+    if ticked and alone:
+        labels = ", ".join(question.labels(ticked))
+        why = f"“{typed.raw}” cannot be combined with ticks ({labels}). Which is meant?"
+        return replace(typed, prefix="unclear", argument=why, extra="")
+    also = (question.behind_other,) if ticked and typed.blank else typed.picked
+    return replace(typed, picked=tuple(dict.fromkeys(filter(None, (*ticked, *also)))))
 
 
 def check_values(question: Question, answer: Answer) -> Answer:

@@ -21,11 +21,12 @@ import walks
 from quandary.desk import begin as desk
 from quandary.desk import phases
 from quandary.desk.authority import Caller, Scope
+from quandary.desk.drafts import BOTH
 from quandary.desk.sheets import OWN_WORDS
 from quandary.desk.timeline import index_some
 from quandary.doors.web import inbox, pages, run_pages
 from quandary.doors.web.prose import visible
-from quandary.doors.web.run_pages import BOTH, OTHER
+from quandary.doors.web.run_pages import OTHER
 from quandary.formats.proof import Given
 from quandary.journal import runs as driver
 from quandary.journal import store as store_room

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from quandary.desk import phases, timeline
 from quandary.desk import reply as replies
 from quandary.desk.begin import digest_of
-from quandary.desk.drafts import SEEN_FIRST, Draft
+from quandary.desk.drafts import BOTH, SEEN_FIRST, Draft
 from quandary.desk.sheets import OWN_WORDS, WHICH, take_apart, tell_in_line, tell_question
 from quandary.desk.state import outcome_lines
 from quandary.desk.walks import PARKING, has_begun, is_handed_over, read_parked
@@ -272,8 +272,6 @@ OTHER = "\N{WHITE CIRCLE}"  # what stands for Other in a form; no code looks lik
 REMARKS = "remarks:"
 LONGEST_TEXT = 10_000
 
-BOTH = "Choose an option or type your own words, not both: choose Other, or clear the box."
-NOT_WITH_MORE = "“More…” shows further options: open it first, then type."
 REMARK_FORM = "“{}” is no remark on a line: write it as 12: what you think of line 12."
 NOTHING_CHOSEN = "You changed a value: choose an option too."
 TOO_LONG = f"The text is too long; at most {LONGEST_TEXT:,} characters are allowed."
@@ -323,7 +321,7 @@ def _answer(ask: Ask, question: Question, fields: Fields, number: int) -> tuple[
         return TOO_LONG, None
     every = [choice.code for choice in question.choices]
     codes = [code for code in every if code in picked]
-    draft.ticked, draft.opens = {code for code in codes if code != MORE}, OTHER in picked
+    draft.ticked = {code for code in codes if code != MORE}
     letter = "".join(fields.get(f"extra-{number}", [])[:1])
     if letter or f"up-{number}" in fields:
         return draft.press(letter) if letter else draft.settle(up=True), draft.answer
@@ -334,8 +332,6 @@ def _answer(ask: Ask, question: Question, fields: Fields, number: int) -> tuple[
             return problem or (NOTHING_CHOSEN if changed else ""), None
         draft.at = 0  # what was ticked on earlier pages is the answer
     elif MORE in codes:
-        if draft.words:
-            return NOT_WITH_MORE, None
         draft.at = every.index(MORE)
     elif question.multi or not codes:
         draft.at = draft.other if draft.words or OTHER in picked else 0
