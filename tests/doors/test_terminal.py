@@ -458,6 +458,15 @@ def test_what_begins_a_prefix_begins_the_other_line() -> None:
     assert all(one.drafts[0].on_other for one in seen)
 
 
+def test_the_letter_of_an_extra_is_that_extra() -> None:
+    """Also where the code of an option begins with it; other letters still lead to options."""
+    known = question(choices=(Choice("INF", "Ask"), Choice("APR", "Approve")), extras=EXTRAS)
+    for key in "Aa":
+        seen = press(asking(known), key, "enter")
+        assert seen.answers[0].extra == "A"
+    assert press(asking(replace(known, extras=())), "A", "enter").answers == [picked("APR")]
+
+
 SHOWING = (*EXTRAS, Extra("B", "Show the SQL", shows=True))
 
 
@@ -799,6 +808,14 @@ def numbered(ask: Ask, *lines: str) -> tuple[Reply | Outcome, str]:
     out = io.StringIO()
     returned = terminal.numbered(ask, lines_in=[f"{line}\n" for line in lines], out=out)
     return returned, out.getvalue()
+
+
+def test_a_note_keeps_its_lines() -> None:
+    """An explanation is a list of options, with each of them on a line, in the box and as text."""
+    ask = replace(asking(), notes=(Note("explained", "Is it?\n\n- [OK] Keep it\n- [NO] Drop it"),))
+    assert "- [OK] Keep it\n- [NO] Drop it\n" in numbered(ask, "1")[1]
+    lines = [line.strip() for line in press(ask).lines]
+    assert lines.index("- [NO] Drop it") == lines.index("- [OK] Keep it") + 1
 
 
 def test_numbered_text_asks_one_question_after_another() -> None:

@@ -113,8 +113,13 @@ def numbered(ask: Ask, *, lines_in: Iterable[str], out: TextIO) -> Reply | Outco
 
 def _introduce(ask: Ask, out: TextIO) -> None:
     preamble = replace(ask.preamble, extras=()).text  # they stand below each question
-    _say(out, *(printable(n.text) for n in ask.notes if n.text.strip() not in preamble))
-    _say(out, *_plain(preamble, _width(out)), "")
+    _say(out, *tell_notes(ask), *_plain(preamble, _width(out)), "")
+
+
+def tell_notes(ask: Ask) -> list[str]:
+    """The lines of the notes, but for those that the preamble says."""
+    new = (note.text for note in ask.notes if note.text.strip() not in ask.preamble.text)
+    return [printable(line) for text in new for line in text.split("\n")]
 
 
 def _settle(draft: Draft, lines: Iterator[str], out: TextIO) -> None:

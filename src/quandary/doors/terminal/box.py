@@ -21,7 +21,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from quandary.desk.drafts import CLOSED, INTERRUPTED, Draft, extra_labels
-from quandary.doors.terminal import WIDEST
+from quandary.doors.terminal import WIDEST, tell_notes
 from quandary.model.asks import MORE, Ask, Outcome, Question, Reply
 from quandary.model.text import as_text, printable
 
@@ -390,11 +390,14 @@ class Box(App[Reply | Outcome]):
             draft.tick()
 
     def _letter(self, draft: Draft, character: str) -> None:
-        """To a choice by its code; else what begins a prefix or an extra begins the Other line."""
-        if draft.jump(character):
+        """To a choice by its code; what begins a prefix or is an extra begins the Other line. The
+        letter of an extra is that extra's alone.
+        """
+        extras = {extra.letter: extra.letter for extra in draft.question.extras}
+        character = extras.get(character.upper(), character)
+        begun = {"/": "", "Q": "Q: ", "!": "!", "#": "#", "@": "@", "+": "+"} | extras
+        if character not in extras and draft.jump(character):
             return
-        begun = {"/": "", "Q": "Q: ", "!": "!", "#": "#", "@": "@", "+": "+"}
-        begun |= {extra.letter: extra.letter for extra in draft.question.extras}
         if character in begun:
             draft.at = draft.other
             if not draft.words:
@@ -522,7 +525,7 @@ def paint_preamble(ask: Ask, draft: Draft | None, width: int) -> Content:
         others = {q.item for q in ask.questions if q.item != draft.question.item}
         marks = tuple(f"**{item}. " for item in others)
         blocks = tuple(block for block in about.blocks if not block.startswith(marks))
-    notes = "\n".join(printable(n.text) for n in ask.notes if n.text.strip() not in about.text)
+    notes = "\n".join(tell_notes(ask))
     text = "\n\n".join(part for part in (about.why, about.context, *blocks) if part)
     parts = [Content.styled(notes, "dim")] if notes else []
     parts.append(paint_markdown(text, width))
