@@ -537,6 +537,17 @@ def test_proof_that_came_along_is_passed_on() -> None:
     assert proven(drive.result)["proofProvided"] == "yes, 3 fields"
 
 
+def test_an_unclear_proof_is_asked_for_again() -> None:
+    """Two things of which one is meant are no value; the question says why it is back."""
+    house = House(LACKING)
+    drive = Drive(gate(track("1", *PROVING), at_hand=True), house).say("PRC")
+    scope, risk, hours = drive.ask.questions
+    both = Answer(risk.key, prefix="unclear", argument="Low and “high”. Which is meant?")
+    drive.reply(Answer(scope.key, text="all"), both, Answer(hours.key, text="3", raw="3"))
+    assert [question.header for question in drive.ask.questions] == [risk.header]
+    assert drive.ask.preamble.why == both.argument
+
+
 def test_what_was_typed_survives_a_blank_neighbour() -> None:
     """A field that is left blank brings the menu back, and the others are not asked for again."""
     house = House(LACKING, {"missing": ["risk"]})

@@ -447,8 +447,7 @@ def join_ticks(question: Question, ticked: Sequence[str], typed: Answer) -> Answ
     """Ticks, with what was typed beside them. Other left blank there opens its menu, where it has
     one. What begins with `!` stands alone, and so does an extra beside More….
     """
-    alone = typed.prefix == "force" or (typed.extra and MORE in ticked)
-    if ticked and alone:
+    if ticked and (typed.prefix == "force" or (typed.extra and MORE in ticked)):
         labels = ", ".join(question.labels(ticked))
         why = f"“{typed.raw}” cannot be combined with ticks ({labels}). Which is meant?"
         return replace(typed, prefix="unclear", argument=why, extra="")

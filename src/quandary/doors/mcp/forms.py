@@ -173,10 +173,7 @@ def _read_fields(ask: Ask, content: Mapping[str, Any]) -> Reply | Outcome:
         return Outcome("dismissed", "the form came back empty")
     sent = json.dumps({"answers": entries})
     clear = returns.parse(sent, ask, read) if entries else Reply(())
-    if isinstance(clear, Outcome):
-        return clear
-    found = {answer.key: answer for answer in (*clear.answers, *unclear)}
-    return Reply(tuple(found[q.key] for q in ask.questions if q.key in found))
+    return clear if isinstance(clear, Outcome) else Reply((*clear.answers, *unclear))
 
 
 def _entry(
