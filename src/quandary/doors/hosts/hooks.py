@@ -31,7 +31,7 @@ from quandary.desk.sheets import Sheet, Shown, make_sheets, shorten
 from quandary.desk.state import hand_over
 from quandary.doors import hosts
 from quandary.doors.hosts import DECISION, HOOK, HOST, MARGIN, inbox_seconds, make_decision
-from quandary.errors import ContextRequired, QuandaryError
+from quandary.errors import ContextRequired, QuandaryError, Untrusted
 from quandary.flows.wording import require_filled
 from quandary.journal import chance
 from quandary.journal import runs as driver
@@ -91,7 +91,8 @@ def respond(event: str, call: ToolCall, said: dict[str, Any], host: str) -> dict
     except QuandaryError as error:
         hosts.log(error)
         note = f"quandary: the preferences cannot be read ({error}), so it is asked"
-        return _refuse_fault(call, settings) or {"systemMessage": note}
+        noted = None if isinstance(error, Untrusted) else {"systemMessage": note}
+        return _refuse_fault(call, settings) or noted
     if DECISION in (output or ()):
         pass
     elif host == "codex":
