@@ -2126,3 +2126,55 @@ def test_what_fits_less_well_is_not_asked_about() -> None:
     """`new` alone is said of three; just one has both words side by side."""
     assert picks("new person", HOSTING) == "OWN"
     assert read("new", HOSTING).codes != ("OWN",)
+
+
+HOSTS = question(
+    Choice("ALW", "Allow all hosts", "The port is open to the whole network"),
+    Choice("DNY", "Deny all hosts", "Nothing gets in"),
+    Choice("LST", "Use a list", "Kept by hand"),
+)
+GUESTS = question(
+    Choice("STF", "The whole staff", "120 people"),
+    Choice("MGR", "The managers", "9 people"),
+    Choice("CUS", "Our customers", "40 people"),
+)
+CHECKS = question(
+    Choice("LNT", "Lint"),
+    Choice("UNT", "Unit tests"),
+    Choice("SEC", "Security scan"),
+    Choice("EML", "Email digest"),
+    multi=True,
+)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "publish not",
+        "on thursday morning",
+        "remove no server",
+        "release in july",
+        "send to anne",
+        "send to hanna",
+        "send to alan",
+    ],
+)
+def test_a_slip_is_never_another_word(text: str, mode: Mode) -> None:
+    """Negations, days, months and short words with another letter mean something else."""
+    labels = ("Publish now", "On Tuesday morning", "Remove one server", "Release in June")
+    labels = (*labels, "Send to Anna", "Send to all")
+    asked = question(*(Choice(f"X{n}", label) for n, label in enumerate(labels)))
+    assert len(read(text, asked, mode).codes) != 1
+    assert picks("relese in june", asked, mode) == "X3"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_open_range_is_more_than_what_it_begins_with(mode: Mode) -> None:
+    """It names an option that says so."""
+    versions = question(Choice("V11", "3.11"), Choice("V12", "3.12"))
+    assert picks("3.12+", versions, mode) == "own-words"
+    assert picks("2+", CHECKS, mode) == "own-words"
+    newer = question(Choice("N11", "3.11 and newer"), Choice("N12", "3.12+"))
+    assert picks("3.12+", newer, mode) == "N12"
+    assert picks("3.11+", newer) == "N11"

@@ -29,6 +29,7 @@ _QUESTION_MARKS = str.maketrans("？؟", "??")
 _MONEY = {"$": "dollar", "€": "euro", "£": "pound"}
 _EDGES = r"\A(?:[^\w#$+<=>^|~👎❌]|_)+|(?:[^\w#$+<=>^|~👎❌]|_)+\Z"
 # These are compiled when they are needed, which for most replies is never.
+_UPWARD = r"(?i)\b(?:newer|later|more|above|up)\b"  # what `3.12+` says
 _PLACE = r"(?<![^\s+,&])#?([1-9]\d?)(?![^\s+,&])"
 _JOINT = (  # what stands behind one of several names
     r"""(?:[ .…!"”»']*(?:\Z|[,;&+\n])| (?=and |plus ))[ "“«']*"""
@@ -51,9 +52,7 @@ _MARKS |= {"@": "reference", "+": "add"}
 
 
 def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
-    """What the text means as a reply to the question, in this order: prefix, blank, extra, code,
-    label, another tree's keyword, in plain mode whatever the words say, and the person's own words.
-    """
+    """What the text means as a reply to the question: the first of these readings that fits."""
     bare = "" if is_blank(text) else text.strip()
     if question.value:
         return OWN if bare else Reading("blank")
@@ -80,8 +79,9 @@ def read(text: str, question: Question, mode: Mode = "plain") -> Reading:
 
         said = bare.translate(_QUESTION_MARKS)
         found = read_words(said, question, mode) or read_above(bare, question, whole=False) or OWN
-    denied = {*bare} & {*"👎❌✗✘✖✕❎🚫⛔🛑☠🙅"} if found.codes and re.search(r"\w", bare) else ()
-    if any(sign not in c.label for sign in denied for c in question.every if c.code in found.codes):
+    signs = r"[👎❌✗✘✖✕❎🚫⛔🛑☠🙅]|(?<=\d)\+(?!\w)"  # they deny it, or say more: `3.12+`
+    denied = {*re.findall(signs, bare)} if found.codes and re.search(r"\w", bare) else set()
+    if denied - {*re.sub(_UPWARD, "+", found.matched)}:
         return OWN
     return _doubt_number(bare, question, found) if mode == "plain" and found.codes else found
 
@@ -266,8 +266,7 @@ class Names:
         known = {*words(folded)} & {word for _, _, label in self.names for word in label}
         typed = {code: slips(folded, name) for code, name, e in self.names if known <= {*e}}
         near = {code: n for code, n in typed.items() if folded and n and code != MORE}
-        least = min(near.values(), default=0)
-        return tuple(code for code, distance in near.items() if distance == least)
+        return tuple(code for code, n in near.items() if n == min(near.values()))
 
     def split(self, text: str) -> Words:
         """Several whole labels or codes joined by commas or "and", or by blanks in capitals."""
@@ -345,18 +344,20 @@ def slips(typed: str, meant: str) -> int | None:
     near = abs(len(typed) - len(meant)) <= allowed > 0
     if not near or re.findall(r"\d+", typed) != re.findall(r"\d+", meant):
         return None
-    from rapidfuzz.distance import OSA, Postfix  # noqa: PLC0415 - only after exact matching has failed
+    from rapidfuzz.distance import OSA, Indel  # noqa: PLC0415 - only after exact matching has failed
 
-    from quandary.reading.phrases import WORDS, cardinal  # noqa: PLC0415 - likewise
+    from quandary.reading.phrases import ALIKE, WORDS, cardinal  # noqa: PLC0415 - likewise
 
     distance = OSA.distance(typed, meant, score_cutoff=allowed)
-    same = Postfix.similarity(typed, meant)
-    ends = ({t[: len(t) - n].rpartition(" ")[2] for t in (typed, meant)} for n in (same, same - 1))
-    opposes = any(same > 2 and len(two) == 2 and two - {""} <= WORDS.opposing for two in ends)
-    opposes = opposes or turns(words(typed), words(meant))
-    fresh = {*words(typed)} - {*words(meant)}  # `two` and `some` are no slips
-    opposes = opposes or any(word in WORDS.counted or cardinal(word) for word in fresh)
-    return None if distance > allowed or opposes else int(distance)
+    said, label = words(typed), words(meant)
+    fresh, lost = [w for w in said if w not in label], [w for w in label if w not in said]
+    # Another word is no slip: `two`, `not` and `thursday`, `anne` for `anna`, or `hanna`.
+    opposes = any(w in WORDS.counted or w in ALIKE or bool(cardinal(w)) for w in fresh)
+    for one, two in zip(fresh, lost, strict=True) if len(fresh) == len(lost) else ():
+        small = max(len(one), len(two)) < 5 and sorted(one) != sorted(two)
+        begun = one[0] in two[: 1 + (0 <= len(two) - len(one) < 2)]  # not `unmute` for `mute`
+        opposes |= not begun or (small and Indel.distance(one, two) > 1)
+    return None if distance > allowed or opposes or turns(said, label) else int(distance)
 
 
 def turns(said: Words, label: Words) -> bool:

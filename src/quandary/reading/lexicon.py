@@ -47,10 +47,10 @@ def _resembles(typed: str, meant: str) -> bool:
         return typed == meant
     if meant.startswith(typed):
         return len(meant) - len(typed) > 2 or len(typed) > 4
-    # Another word is no slip: `thursday`, or `remote` for `remove`.
+    # Another word is no slip, such as `remote` for `remove`.
     other = len(typed) == len(meant) < 7 and sorted(typed) != sorted(meant)
-    other = other or typed in ALIKE or typed in WORDS.everyday
-    return len(typed) > 4 and not other and slips(typed, meant) is not None
+    other = other or len(typed) < 5 or typed in WORDS.everyday
+    return not other and slips(typed, meant) is not None
 
 
 _ADDED = r"(?<=\w)\s*\([^()]*\)\s*\Z"
@@ -192,8 +192,7 @@ class Lexicon:
         if len(told) != 1 or WORDS.negators & {*said} or (said[1:] and self.verbatim(said)):
             return False
         same = {told[0], told[0].removesuffix("s"), stem(told[0]) if len(told[0]) > 6 else ""}
-        same -= IRREGULAR.keys()  # `left`, which is a form of another word
-        return not any(same & entry.heads for entry in self._entries(codes))
+        return not any((same - IRREGULAR.keys()) & entry.heads for entry in self._entries(codes))
 
     def _entries(self, codes: Words) -> list[_OptionWords]:
         return [entry for entry in self.entries if entry.code in codes]
