@@ -2147,6 +2147,72 @@ CHECKS = question(
 )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "allow all but 3",
+        "allow all but two",
+        "deny all hosts except the first",
+        "allow all hosts apart from 2",
+        "allow all without 3",
+        "allow all, except 3",
+        "allow all, not 3",
+        "allow all - 3",
+    ],
+)
+def test_all_but_some_is_never_a_plain_pick_where_a_label_says_all(text: str) -> None:
+    """What is taken out of it is no other option; “rather than” still chooses."""
+    assert read(text, HOSTS).kind in {"ambiguous", "own-words"}
+    assert picks("allow all rather than 3", HOSTS) == "ALW"
+
+
+@pytest.mark.parametrize("text", ["all - email", "all -4", "all–email", "all, - email"])
+def test_a_minus_behind_all_leaves_something_out(text: str) -> None:
+    """What stands behind it is not chosen."""
+    assert picks(text, CHECKS) == "?LNT,UNT,SEC"
+    assert picks("1-3", CHECKS) == "LNT,UNT,SEC"
+
+
+@pytest.mark.parametrize(
+    "text", ["some of our customers", "one of the managers", "some of the staff", "some managers"]
+)
+def test_a_part_of_an_option_is_not_the_whole(text: str) -> None:
+    """It is asked about, or kept as own words."""
+    assert read(text, GUESTS).kind in {"ambiguous", "own-words"}
+
+
+def test_an_action_on_one_is_not_the_action_on_all() -> None:
+    """A label that has the small word itself is still named by it."""
+    files = question(
+        Choice("DEL", "Delete all"), Choice("KEP", "Keep the files"), Choice("SOM", "Move some")
+    )
+    for text in ("keep some", "keep some files", "delete only one", "delete just one"):
+        assert read(text, files).kind != "pick"
+    assert picks("move some", files) == "SOM"
+
+
+@pytest.mark.parametrize("text", ["2 of them", "two of them", "just 3 of them", "3 of the four"])
+def test_a_count_of_options_is_no_place(text: str) -> None:
+    """Which of them are meant is not said; all of them are."""
+    assert picks(text, CHECKS) == "own-words"
+    assert picks("all 4 of them", CHECKS) == "LNT,UNT,SEC,EML"
+    assert picks("one of the first two", CHECKS) == "?LNT,UNT"
+
+
+@pytest.mark.parametrize("text", ["[go] please", "GO please", "so GO", "let's GO"])
+def test_a_marked_code_counts_where_the_words_say_yes(text: str) -> None:
+    """In brackets, or in capitals among other words, it is that option; else a yes is a yes."""
+    asked = question(Choice("GO", "Go on"), Choice("UP", "Scale up"), Choice("IN", "Check in"))
+    assert picks(text, asked) == "GO"
+    assert picks("let's go", asked) == "?GO,UP,IN"
+
+
+def test_the_word_option_before_a_code_is_no_word_of_a_label() -> None:
+    """A code behind it is that option, though every label begins with the word."""
+    asked = question(Choice("A1", "Option Alpha"), Choice("B2", "Option Beta"))
+    assert picks("option a1", asked) == "A1"
+
+
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     "text",
@@ -2169,6 +2235,13 @@ def test_a_slip_is_never_another_word(text: str, mode: Mode) -> None:
     assert picks("relese in june", asked, mode) == "X3"
 
 
+@pytest.mark.parametrize("text", ["lint + format", "lint and format", "lint & style"])
+def test_every_thing_that_is_listed_has_to_be_an_option(text: str) -> None:
+    """A word that may stand behind a label is another thing behind “and”."""
+    assert picks(text, CHECKS) == "own-words"
+    assert picks("lint mode", CHECKS) == "LNT"
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_an_open_range_is_more_than_what_it_begins_with(mode: Mode) -> None:
     """It names an option that says so."""
@@ -2178,3 +2251,11 @@ def test_an_open_range_is_more_than_what_it_begins_with(mode: Mode) -> None:
     newer = question(Choice("N11", "3.11 and newer"), Choice("N12", "3.12+"))
     assert picks("3.12+", newer, mode) == "N12"
     assert picks("3.11+", newer) == "N11"
+
+
+@pytest.mark.parametrize("text", ["email digest only for us", "lint or whatever", "we linted it"])
+def test_what_limits_a_choice_or_leaves_it_open_is_own_words(text: str) -> None:
+    """So is a statement that something is done; a time limits nothing."""
+    asked = question(*CHECKS.choices[:3], Choice("EML", "Email digest"))
+    assert picks(text, asked) == "own-words"
+    assert picks("lint only for now", asked) == "LNT"

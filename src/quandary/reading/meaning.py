@@ -71,10 +71,9 @@ class Interpreter:
         said = said[3:] if said[:3] in SAYINGS.setting_off and said[3:] else said
         rest = edges(said[2:], frozenset(), WORDS.endings) if said[:2] in SAYINGS.putting else ()
         said = rest if said[0] not in self.lexicon.label_words and self.names.match(rest) else said
-        if len(said) == 1 and said[0] in self.marked and (code := self.names.code(said[0])):
-            return options_of(code)
-        thrown_in = WORDS.interjections | WORDS.excluders | {"nope", "nah"}
-        named = self.names.match(said) and not thrown_in.issuperset(said)
+        coded = {*said} & self.marked & self.names.codes.keys()
+        named = coded and (said in SAYINGS.yes or len(said) == 1)
+        named = named or (self.names.match(said) and not WORDS.thrown_in.issuperset(said))
         named = named or (said in SAYINGS.deeds and len(self.names.beginning(said)) == 1)
         if said in SAYINGS.yes | SAYINGS.no and not named:
             return read_sense(said)
@@ -86,14 +85,14 @@ class Interpreter:
         """What words say that are more than a yes or a no, and about the options."""
         if "between" in said[:-3]:
             return self._either(said[said.index("between") + 1 :])
+        if said[:2] == ("one", "of") and not self.lexicon.verbatim(said):
+            return self._either(said[2:])
         either = self._either(said) if {*said} & WORDS.alternatives else None
         found = self._named(said) or either or self.read_drop(said) or self._without(said)
         if not found and not self._find_excluded(said):
             found = self._list(said) or self._told(said)
         beside = {*said} - self.lexicon.label_words
         one = found and len(found.codes) == 1 and {"both", *({"or"} if not either else ())} & beside
-        if found and found.how == "pick" and said[:2] == ("one", "of"):
-            found = found._replace(how=options_of(found.codes).how)
         return None if one else found or read_sense(said)
 
     def _is_foreign(self, said: Words) -> bool:
@@ -107,12 +106,14 @@ class Interpreter:
         thing = thing and said[-3:-2] != ("do",)  # `do a squash`
         parts = WORDS.parts - known.label_words
         part = any(two == "of" and one in parts for one, two in pairwise(said[1:]))
-        few = {one for one, two in pairwise(said) if two in parts}  # `skip one`, `to some`
+        part = part or (core[1:2] == ("of",) and core[0] != "one" and cardinal(core[0]))
+        bald = (word for word in said if word not in {"only", "just"})
+        few = {one for one, two in pairwise(bald) if two in parts}  # `skip one`, `to some`
         some = (few & WORDS.manner or {*map(stem, few)} & known.deeds) and known.mentions(said)
         others = said[0] in WORDS.others - known.label_words
         # What somebody else is to do or did, or what it is to be like.
-        done = core[1:] and core[0][-2:] == "ed" and stem(core[0]) in known.first
-        done = done and (core[1:2] in SAYINGS.it or said[0] in {"i", "we"})
+        done = core and said[1:] and core[0][-2:] in {"ed", "id"} and stem(core[0]) in known.first
+        done = done and (core[1:2] in SAYINGS.it or said[0] in {"i", "we", "it", "its"})
         told = said[0] == "you" and stem(said[1]) in known.first if len(said) > 1 else False
         liken = any(two == "like" and one in {"be", "is"} for one, two in pairwise(said))
         others = others or (done and core[0] not in known.label_words) or told or liken
@@ -169,7 +170,7 @@ class Interpreter:
             return Meaning("pick", codes)
         if fit.evidence == WHOLE:  # a code is no stronger than a label that has it: `the date`
             whole = self.names.match(core) or self.names.match(strip(said))
-            coded = said[1:] and not self.marked and not whole
+            coded = said[1:] and not (self.marked or whole or {*core[:1]} & WORDS.lettered)
             rivals = tuple(self.lexicon.mentions(strip(said)) - {*codes}) if coded else ()
         else:
             begun = self.names.beginning(core) or self.names.beginning(strip(said))
@@ -188,7 +189,8 @@ class Interpreter:
             quoted = self.lexicon.verbatim(said) or self.lexicon.verbatim(strip(said))
             forbids = said[0] in {"never", "dont"} or not WORDS.function.isdisjoint(said[1:2])
             amount |= forbids or not quoted
-        passing = not fit.evidence and (amount or self.lexicon.passes(strip(said), codes))
+        few = any({*said} & WORDS.few - {*self.labels[code]} for code in codes)
+        passing = few if fit.evidence else amount or self.lexicon.passes(strip(said), codes)
         # `the plan is fine`, where it was asked about: what it is about is no choice of it
         told = {stem(word) for word in strip(said) if self.lexicon.tells(word)}
         about = fit.evidence == LABEL and told <= self.topic and not WORDS.being.isdisjoint(said)
@@ -212,7 +214,8 @@ class Interpreter:
         if (mistyped := next(filter(None, typed), ())) and not self.asked.issuperset(core):
             return options_of(mistyped)
         told = tuple(word for word in core if word != "all" or not self.question.multi)
-        found = self._settle(self.lexicon.account(told, self.context), said)
+        passing = self.context - (WORDS.general if {*said} & WORDS.joints else set())
+        found = self._settle(self.lexicon.account(told, passing), said)
         if found is None and core[-1] == "first" and core[-2:-1] not in ((), ("the",)):
             meant = self.name(core[:-1])
             return meant._replace(evidence=DESCRIPTION) if meant and meant.evidence else None
@@ -241,7 +244,9 @@ class Interpreter:
         """A place in the list, or several."""
         core = edges(said, FILLERS - WORDS.placing, WORDS.endings - WORDS.placing)
         core = bare if len(bare := strip(said)) == 1 and bare[0].isdigit() else core
-        if _is_all(core, len(self.here)) or _is_all(core, len(self.real)):
+        bare, counts = core[core[:1] == ("the",) :], {len(self.here), len(self.real)}
+        numbered = bare[:1] == ("all",) and len(bare) == 2 and cardinal(bare[1]) in counts
+        if numbered or {core, bare} & SAYINGS.every or (bare in SAYINGS.both and 2 in counts):
             own = (said[1:] and self.lexicon.verbatim(said)) or self.lexicon.mentions(core)
             if not own and self.question.multi:  # of several pages, those not seen are asked about
                 return Meaning("either" if self.paged else "pick", self.every)
@@ -320,7 +325,8 @@ class Interpreter:
             return Meaning("not", dropped, evidence, doubtful=len(self.real) > 2 or bool(quantity))
         meant = self.name(before)
         left = [code for code in meant.codes if code not in dropped] if meant else []
-        return options_of(left) if left else None
+        partly = negator not in {"instead", "rather"} and bool(quantity & WORDS.quantifiers)
+        return options_of(left)._replace(doubtful=partly) if left else None
 
     def read_drop(self, said: Words) -> Meaning | None:
         """`drop 2`, where no option is called that."""
@@ -333,8 +339,8 @@ class Interpreter:
     def _several(self, said: Words) -> Words:
         """Every option that words joined by "and" or "or" name; none when one names nothing."""
         whole = (self._named(said) or self._phrased(said)) if said else None
-        joints = WORDS.joints | WORDS.alternatives
-        named = self._name_each([said] if whole and whole.how in NAMING else _part(said, joints))
+        parts = [said] if whole and whole.how in NAMING else _part(said, WORDS.between)
+        named = self._name_each(parts)
         return tuple(dict.fromkeys(code for meant in named for code in meant.codes))
 
     def _name_each(self, parts: list[Words]) -> list[Meaning]:
@@ -357,13 +363,6 @@ class Interpreter:
         either = any(meant.how == "either" for meant in named)
         found = options_of(codes) if either else Meaning("pick", codes)
         return found if any(meant.evidence for meant in named) else None
-
-
-def _is_all(said: Words, count: int) -> bool:
-    """Whether words say all that there are: `everything`, `all three`, `both`."""
-    bare = said[1:] if said[:1] == ("the",) else said
-    numbered = bare[:1] == ("all",) and len(bare) == 2 and cardinal(bare[1]) == count
-    return bool({said, bare} & SAYINGS.every) or numbered or (bare in SAYINGS.both and count == 2)
 
 
 def _part(said: Words, joints: frozenset[str]) -> list[Words]:
@@ -390,21 +389,23 @@ def read_sense(said: Words) -> Meaning | None:
     return None if len(senses) > 1 else Meaning(senses.pop() if senses else "chatter")
 
 
-def find_affirmed(said: Words, question: Question) -> Words | None:
+def find_affirmed(typed: str, question: Question) -> Words | None:
     """What a yes stands for: one option, or all that it could mean, also above; None if no yes."""
+    said, known = words(typed), names_of(question)
     own = any({"recommend", "recommended"} & {*words(o.label)} for o in question.options)
     if not own and said[:1] != ("is",) and strip(said) in SAYINGS.recommended:
         return question.recommended or None
-    begun = names_of(question).beginning(said) if said in SAYINGS.deeds else ()
+    begun = known.beginning(said) if said in SAYINGS.deeds else ()
     meant = read_sense(said) if said and len(begun) != 1 else None
     if meant is None or meant.how != "yes":
         return None
     codes, recommended = sides(question, "yes"), question.recommended
     agreed = any(opens(words(o.label), _AGREEING) for o in question.options if o.code in codes)
     codes = recommended if len(recommended) == 1 and not agreed else codes
+    coded = tuple(c for w in Interpreter(question, typed).marked for c in known.code(w))
     above = sides(Question("", "", question.text, question.above), "yes")
     every = (*(c.code for c in question.choices if c.code != MORE), *above)
-    return codes or (every if len(every) > 1 else ())
+    return coded or codes or (every if len(every) > 1 else ())
 
 
 def sides(question: Question, sense: Sense) -> Words:

@@ -24,17 +24,15 @@ def _collect(lists: dict[str, str]) -> dict[str, frozenset[str]]:
     return found
 
 
-def _turn(text: str) -> dict[str, str]:
-    """Each form that stands behind a word, with that word."""
-    return {form: word for word, *forms in map(str.split, text.split(",")) for form in forms}
-
-
 with open(os.path.join(os.path.dirname(__file__), "phrases.toml"), "rb") as _file:
     _read = tomllib.load(_file)
 WORDS = SimpleNamespace(**_collect(_read["words"]))  # sets of words by their names
 _sayings = {name: map(str.split, text.split(",")) for name, text in _read["sayings"].items()}
 SAYINGS = SimpleNamespace(**{name: frozenset(map(tuple, said)) for name, said in _sayings.items()})
-ALIKE, IRREGULAR, SHORT, CUT = map(_turn, _read["forms"].values())
+ALIKE, IRREGULAR, SHORT, CUT = (  # each form with the word that it stands behind
+    {form: word for word, *forms in map(str.split, text.split(",")) for form in forms}
+    for text in _read["forms"].values()
+)
 OPPOSED = _collect(_read["opposed"])
 SUFFIXES = SimpleNamespace(**{name: (*text.split(),) for name, text in _read["suffixes"].items()})
 FILLERS = WORDS.choosing | WORDS.interjections

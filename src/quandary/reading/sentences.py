@@ -40,7 +40,7 @@ def read_words(bare: str, question: Question, mode: Mode) -> Reading | None:
     if action := read_action(bare, question):
         return action
     alone = len(bare) <= 40 and not bare.endswith("?")
-    if alone and (affirmed := find_affirmed(words(bare), question)) is not None:
+    if alone and (affirmed := find_affirmed(bare, question)) is not None:
         return reading(affirmed, question)
     if mode == "plain":
         return _read_loosely(bare, question) or _read_remark(bare, question, mode)
@@ -202,8 +202,7 @@ class Sentences:
         spoken = {one: self.lexicon.speaks_of(one, codes) for one in said}
         if not any(spoken.values()) and not (apart and self.question.multi):
             return None
-        affirmed = (found for one, found in spoken.items() if WORDS.negators.isdisjoint(one))
-        return tuple(set[str]().union(*affirmed))
+        return tuple({c for one, f in spoken.items() if WORDS.negators.isdisjoint(one) for c in f})
 
     def _says_more(self, at: int, first: int, named: Meaning) -> bool:
         """Whether a clause is more than a remark: it takes some back, lists more, or judges."""
@@ -254,7 +253,7 @@ class Sentences:
     def _sum(self, naming: list[tuple[int, Meaning]]) -> Reading:
         """The options that are left of those that were named, and what was said beside them."""
         meanings = [meant for _, meant in naming]
-        how, comment = meanings[0].how, self._find_remark(naming)
+        how, comment, every = meanings[0].how, self._find_remark(naming), self.interpreter.every
         dropped = {code for m in meanings if m.how in {"not", "drop"} for code in m.codes}
         picked = [c for m in meanings if m.how == "pick" for c in m.codes if c not in dropped]
         either = [c for m in meanings if m.how == "either" for c in m.codes if c not in dropped]
@@ -262,15 +261,15 @@ class Sentences:
         lone_drop = how == "drop" and not self.question.multi
         if rest or lone_drop or any(m.how in {"beyond", "none"} for m in meanings):
             return OWN
-        named = [m for m in meanings if m.how in NAMING] or meanings
-        judged = any(self._judges(self.clauses[at].words, m) for at, m in naming if m.how in NAMING)
-        together, doubtful = False, judged or any(m.doubtful for m in named)
+        named = [(self.clauses[at].words, m) for at, m in naming if m.how in NAMING]
+        partly = dropped and any(m.codes == every or WORDS.quantifiers & {*w} for w, m in named)
+        doubtful = partly or any(m.doubtful or self._judges(said, m) for said, m in named)
+        together, doubtful = False, doubtful or (not named and any(m.doubtful for m in meanings))
         if how in {"yes", "no"}:
             codes, doubtful = self.interpreter.find_side(how)
         elif either or picked:
             rivals = meanings[0].rivals if len(meanings) == 1 and not either else ()
-            every = dropped and any(m.codes == self.interpreter.every for m in meanings)
-            together = len({*either}) == 1 if either else not every and not rivals
+            together = len({*either}) == 1 if either else not rivals
             both = {*either} & {*picked}
             codes = tuple(both) if len(both) == len({*picked}) == 1 else (*picked, *either, *rivals)
         else:
@@ -435,6 +434,8 @@ def _join(gap: str, before: str, word: str) -> str:
         return "to"
     if re.match(r"\s*(?::|[-=]?>|=|→)", gap):  # `E1: cut`, `E1 -> cut`
         return ":"
+    if before in WORDS.quantifiers and re.fullmatch(r"[\s,]*[-–−]\s*", gap):  # `all - email`
+        return "minus"
     halted = re.search(_BREAK, gap if word.isascii() else gap + word)
     if halted or (before.isdigit() and "." in gap):
         return "."
