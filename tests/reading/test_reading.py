@@ -2229,8 +2229,8 @@ def test_the_word_option_before_a_code_is_no_word_of_a_label() -> None:
 def test_a_slip_is_never_another_word(text: str, mode: Mode) -> None:
     """Negations, days, months and short words with another letter mean something else."""
     labels = ("Publish now", "On Tuesday morning", "Remove one server", "Release in June")
-    labels = (*labels, "Send to Anna", "Send to all")
-    asked = question(*(Choice(f"X{n}", label) for n, label in enumerate(labels)))
+    every = enumerate((*labels, "Send to Anna", "Send to all"))
+    asked = question(*(Choice(f"X{n}", label) for n, label in every))
     assert len(read(text, asked, mode).codes) != 1
     assert picks("relese in june", asked, mode) == "X3"
 

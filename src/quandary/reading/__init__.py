@@ -356,7 +356,7 @@ def slips(typed: str, meant: str) -> int | None:
     for one, two in zip(fresh, lost, strict=True) if len(fresh) == len(lost) else ():
         small = max(len(one), len(two)) < 5 and sorted(one) != sorted(two)
         begun = one[0] in two[: 1 + (0 <= len(two) - len(one) < 2)]  # not `unmute` for `mute`
-        opposes |= not begun or (small and Indel.distance(one, two) > 1)
+        opposes |= not begun or (small and not two.startswith(one) and Indel.distance(one, two) > 1)
     return None if distance > allowed or opposes or turns(said, label) else int(distance)
 
 

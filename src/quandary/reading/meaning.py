@@ -72,8 +72,8 @@ class Interpreter:
         rest = edges(said[2:], frozenset(), WORDS.endings) if said[:2] in SAYINGS.putting else ()
         said = rest if said[0] not in self.lexicon.label_words and self.names.match(rest) else said
         coded = {*said} & self.marked & self.names.codes.keys()
-        named = coded and (said in SAYINGS.yes or len(said) == 1)
-        named = named or (self.names.match(said) and not WORDS.thrown_in.issuperset(said))
+        named = bool(coded) and (said in SAYINGS.yes or len(said) == 1)
+        named = named or (bool(self.names.match(said)) and not WORDS.thrown_in.issuperset(said))
         named = named or (said in SAYINGS.deeds and len(self.names.beginning(said)) == 1)
         if said in SAYINGS.yes | SAYINGS.no and not named:
             return read_sense(said)
@@ -106,7 +106,7 @@ class Interpreter:
         thing = thing and said[-3:-2] != ("do",)  # `do a squash`
         parts = WORDS.parts - known.label_words
         part = any(two == "of" and one in parts for one, two in pairwise(said[1:]))
-        part = part or (core[1:2] == ("of",) and core[0] != "one" and cardinal(core[0]))
+        part = part or (core[1:2] == ("of",) and core[0] != "one" and bool(cardinal(core[0])))
         bald = (word for word in said if word not in {"only", "just"})
         few = {one for one, two in pairwise(bald) if two in parts}  # `skip one`, `to some`
         some = (few & WORDS.manner or {*map(stem, few)} & known.deeds) and known.mentions(said)
