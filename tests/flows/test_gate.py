@@ -297,6 +297,18 @@ def test_an_affirmative_in_an_opened_menu_is_asked_about(text: str, at: str, mod
 
 
 @pytest.mark.parametrize("mode", ["strict", "plain"])
+@pytest.mark.parametrize(("code", "choice"), [("PRC", "proceed"), ("BAK", "back")])
+def test_a_slip_in_a_whole_label_names_it_at_a_gate_too(code: str, choice: str, mode: Mode) -> None:
+    """Words that only mean something like it are the caller's; a mistyped name is still a name."""
+    drive = Drive(gate(track("2")), House())
+    asked = drive.ask.questions[0]
+    [label] = [option.label for option in asked.choices if option.code == code]
+    slipped = f"{label[0]}{label[2]}{label[1]}{label[3:]}"
+    drive.reply(read(slipped, asked, mode).answer(asked.key, slipped))
+    assert proven(drive.result)["userChoice"] == choice
+
+
+@pytest.mark.parametrize("mode", ["strict", "plain"])
 @pytest.mark.parametrize("text", ["just go", "now go", "go now", "go as is", "we can go"])
 def test_a_word_that_go_back_begins_with_moves_nothing_back(text: str, mode: Mode) -> None:
     """`Go` is the beginning of `Go back` and of `Go ahead` alike."""

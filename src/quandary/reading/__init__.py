@@ -202,8 +202,7 @@ def reading(
     opened = OTHER in codes and OTHER not in chosen
     if not chosen:
         return Reading("blank") if opened and not comment else OWN
-    if opened and question.behind_other:
-        chosen[question.behind_other] = "Other"
+    chosen |= {question.behind_other: "Other"} if opened and question.behind_other else {}
     codes, matched = tuple(chosen), ", ".join(chosen.values())
     if (len(codes) == 1 or (together and question.multi)) and (not opened or question.behind_other):
         return Reading("pick", codes, matched, comment)

@@ -42,11 +42,12 @@ def read_words(bare: str, question: Question, mode: Mode) -> Reading | None:
     alone = len(bare) <= 40 and not bare.endswith("?")
     if alone and (affirmed := find_affirmed(bare, question)) is not None:
         return reading(affirmed, question)
-    if mode == "plain":
-        return _read_loosely(bare, question) or _read_remark(bare, question, mode)
-    known = names_of(question)
-    found = len(bare) <= HEAD and (known.beginning(words(bare)) or known.find_mistyped(bare))
-    return reading(found, question) if found else _read_remark(bare, question, mode)
+    known, plain = names_of(question), mode == "plain"
+    found = () if plain else known.beginning(words(bare))
+    found = found or (known.find_mistyped(bare) if question.outright or not plain else ())
+    if found and len(bare) <= HEAD:
+        return reading(found, question)
+    return (plain and _read_loosely(bare, question)) or _read_remark(bare, question, mode)
 
 
 def _read_loosely(bare: str, question: Question) -> Reading | None:
