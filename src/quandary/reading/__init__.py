@@ -265,7 +265,8 @@ class Names:
         known = {*words(folded)} & {word for _, _, label in self.names for word in label}
         typed = {code: slips(folded, name) for code, name, e in self.names if known <= {*e}}
         near = {code: n for code, n in typed.items() if folded and n and code != MORE}
-        return tuple(code for code, n in near.items() if n == min(near.values()))
+        least = min(near.values(), default=0)
+        return tuple(code for code, n in near.items() if n == least)
 
     def split(self, text: str) -> Words:
         """Several whole labels or codes joined by commas or "and", or by blanks in capitals."""

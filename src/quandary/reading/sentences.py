@@ -45,9 +45,8 @@ def read_words(bare: str, question: Question, mode: Mode) -> Reading | None:
     known, plain = names_of(question), mode == "plain"
     found = () if plain else known.beginning(words(bare))
     found = found or (known.find_mistyped(bare) if question.outright or not plain else ())
-    if found and len(bare) <= HEAD:
-        return reading(found, question)
-    return (plain and _read_loosely(bare, question)) or _read_remark(bare, question, mode)
+    named = reading(found, question) if found and len(bare) <= HEAD else None
+    return named or (plain and _read_loosely(bare, question)) or _read_remark(bare, question, mode)
 
 
 def _read_loosely(bare: str, question: Question) -> Reading | None:
