@@ -56,6 +56,7 @@ def test_when_a_worker_is_killed_another_goes_on(camp: Camp) -> None:
             until(lambda: len(camp.rows("SELECT 1 FROM fleet_worker")) == 2)
             first.kill()
             until(lambda: camp.statuses() == {"done": 1})
+            until(lambda: camp.jobs() == [])  # else the worker puts its last job back and leaves
             status, said = ended(second, signal.SIGTERM)
     assert status == 0
     assert f"run {run}: its worker is gone; put back" in said
@@ -85,6 +86,7 @@ def test_a_server_that_is_restarted_keeps_nobody_from_going_on(
         until(lambda: camp.statuses() == {"done": 2})
         more = camp.queue()
         until(lambda: camp.statuses() == {"done": 3})
+        until(lambda: camp.jobs() == [])
         status, said = ended(worker, signal.SIGTERM)
     assert status == 0
     assert "is away; waiting for it" in said

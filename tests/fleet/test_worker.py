@@ -240,7 +240,7 @@ def test_versions_side_by_side_neither_strand_nor_repeat_a_run(camp: Camp) -> No
             until(lambda: camp.rows("SELECT waits FROM run WHERE id = %s", old) == [("person",)])
             camp.reply(old, "yes")
             _called(camp, *newer, "reply", new, "yes")
-            until(lambda: camp.statuses() == {"done": 2})
+            until(lambda: camp.statuses() == {"done": 2} and camp.jobs() == [])
             assert ended(old_worker, signal.SIGTERM)[0] == 0
         status, said = ended(new_worker, signal.SIGTERM)
     assert status == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -122,7 +123,9 @@ def test_steps_are_seen_to_finish_without_a_reload(place: Place) -> None:
     page.get_by_text("Withdraw this run").click()
     page.get_by_label("Why").fill("it may take too long")
     expect(page.locator("#stop-3 .at-work")).to_contain_text("BEN does it now, for")
-    expect(page.locator("#stop-3 .at-work [data-seconds]")).to_contain_text("for 1 s")
+    expect(page.locator("#stop-3 .at-work [data-seconds]")).to_contain_text(
+        re.compile("for [1-9] s")  # whoever looks once a second may miss one
+    )
     expect(page.locator("#stop-4 .at-work")).to_contain_text("EVA does it now")
     expect(page.locator("#stop-3")).to_contain_text("attempt 1, accepted")
     expect(page.locator(".line.taken")).to_have_count(3)
